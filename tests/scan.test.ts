@@ -5,6 +5,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   closeSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -380,6 +381,41 @@ test('in a hook of one repository another is read as asked', async () => {
   mkdirSync(join(folder, 'other'))
   execFileSync('git', ['init', '--quiet', join(folder, 'other')])
   expect((await scan(['--history', 'shop'], { env: { GIT_DIR: join(folder, 'other/.git') } })).code).toBe(1)
+})
+
+test('nothing runs that the repository names: it may be a stranger’s', async () => {
+  newRepository()
+  commit('leak', { a: mint('prod') })
+  const ran = join(folder, 'ran')
+  git('config', 'core.fsmonitor', `touch "${ran}"; false`)
+  const { code, lines } = await scan(['--history', 'shop'])
+  expect([code, lines.length, existsSync(ran)]).toEqual([1, 1, false])
+  // It would have been run.
+  git('status')
+  expect(existsSync(ran)).toBe(true)
+})
+
+test('an older git fetches nothing for a partial clone, however its repository says to fetch', async () => {
+  newRepository()
+  commit('leak', { a: mint('prod'), b: 'b' })
+  const missing = git('rev-parse', 'HEAD:b')
+  rmSync(join(folder, 'shop/.git/objects', missing.slice(0, 2), missing.slice(2)))
+  const ran = join(folder, 'ran')
+  git('config', 'core.repositoryFormatVersion', '1')
+  git('config', 'extensions.partialClone', 'origin')
+  git('config', 'remote.origin.promisor', 'true')
+  git('config', 'remote.origin.url', `ext::touch ${ran.replaceAll(' ', '% ')}`)
+  git('config', 'protocol.ext.allow', 'always')
+  const installed = execFileSync('which', ['git'], { encoding: 'utf8' }).trim()
+  write('old/git', `#!/bin/sh\nunset GIT_NO_LAZY_FETCH\nexec '${installed}' "$@"\n`)
+  chmodSync(join(folder, 'old/git'), 0o755)
+  const env = { PATH: `${join(folder, 'old')}:${process.env.PATH}` }
+  const { code, err } = await scan(['--history', 'shop'], { env })
+  expect([code, existsSync(ran)]).toEqual([2, false])
+  expect(err).toContain("transport 'ext' not allowed")
+  // It would have been run.
+  expect(() => git('cat-file', '-p', missing)).toThrow()
+  expect(existsSync(ran)).toBe(true)
 })
 
 test('a damaged repository is exit code 2', async () => {

@@ -1,11 +1,12 @@
 // The file of a backup. Two lines of text say what it is and how it is encrypted; the rest is one gzip stream, encrypted
-// when a passphrase was given. In it are frames, a letter, a length and that many bytes:
+// when a passphrase was given. In it are frames: a letter, a length, that many bytes, and the SHA-256 of all frames up to
+// there, so that nothing is believed that was damaged, not even on the way to the end.
 //
 //   M  JSON: the version that wrote it, and the schema (db/snapshot.ts)
 //   T  JSON: a table and its columns, followed by
 //   D  rows in the text format of COPY, and
 //   R  JSON: how many rows there were
-//   E  JSON: the sequences, and the SHA-256 of everything before it. A file without it was cut off
+//   E  JSON: the sequences. A file without it was cut off
 //
 // The server secret is not in it.
 
@@ -22,6 +23,7 @@ const MAGIC = 'storekeeper backup 1'
 const ENCRYPTION = 'scrypt, aes-256-gcm'
 const MAX_LINE_BYTES = 1_024
 const DATA_BYTES = 256 * 1024
+const CHECKSUM_BYTES = 32
 /** Rows are written in frames of that size and one row more at most; the schema is smaller by far. */
 const MAX_FRAME_BYTES = 1024 ** 3
 
@@ -46,7 +48,7 @@ export async function* framesOf(
     const start = Buffer.alloc(5, letter)
     start.writeUInt32BE(bytes.length, 1)
     hash.update(start).update(bytes)
-    return Buffer.concat([start, bytes])
+    return Buffer.concat([start, bytes, checksumOf(hash)])
   }
   yield frame('M', { storekeeper: VERSION, ...copy.schema })
   for await (const { table, data, rows } of copy.tables()) {
@@ -56,9 +58,7 @@ export async function* framesOf(
     yield frame('R', { rows: count })
     wrote(table.name, count)
   }
-  const sequences = await copy.sequences()
-  const sha256 = hash.copy().digest('hex')
-  yield frame('E', { sequences, sha256 })
+  yield frame('E', { sequences: await copy.sequences() })
 }
 
 /** The server sends a few rows at a time. */
@@ -72,6 +72,10 @@ async function* inParts(data: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     ;[parts, size] = [[], 0]
   }
   if (size > 0) yield Buffer.concat(parts)
+}
+
+function checksumOf(frames: Hash): Buffer {
+  return frames.copy().digest()
 }
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
@@ -105,7 +109,7 @@ async function readHeader(outer: ByteReader, passphrase: Secret | null): Promise
         ? 'This backup was written by a later version of Storekeeper: restore it with that version.'
         : 'This is not a backup of Storekeeper.',
     )
-  const { encryption, salt, check } = JSON.parse(await outer.line(MAX_LINE_BYTES))
+  const { encryption, salt, check } = JSON.parse(await outer.line(MAX_LINE_BYTES)) ?? {}
   if (encryption === null) {
     if (passphrase)
       throw new UnusableBackup('This backup is not encrypted, so it may be anybody’s: restore it without a passphrase.')
@@ -133,9 +137,8 @@ async function* tablesIn(frames: Frames, tables: Table[]): AsyncGenerator<TableC
 }
 
 async function readEnd(frames: Frames): Promise<Sequences> {
-  const expected = frames.sha256()
-  const { sequences, sha256 } = await frames.json<{ sequences: Sequences; sha256: string }>('E')
-  if (sha256 !== expected || !(await frames.atEnd())) throw new BrokenStream()
+  const { sequences } = await frames.json<{ sequences: Sequences }>('E')
+  if (!(await frames.atEnd())) throw new BrokenStream()
   return sequences
 }
 
@@ -143,12 +146,12 @@ type Frames = ReturnType<typeof newFrames>
 
 function newFrames(reader: ByteReader) {
   const hash: Hash = createHash('sha256')
+  let start: Buffer = Buffer.alloc(0)
   let letter: string | null = null
   let size = 0
   const peek = async () => {
     if (letter !== null) return letter
-    const start = await reader.take(5)
-    hash.update(start)
+    start = await reader.take(5)
     size = start.readUInt32BE(1)
     if (size > MAX_FRAME_BYTES) throw new BrokenStream()
     letter = start.toString('latin1', 0, 1)
@@ -157,7 +160,8 @@ function newFrames(reader: ByteReader) {
   const body = async () => {
     letter = null
     const bytes = await reader.take(size)
-    hash.update(bytes)
+    hash.update(start).update(bytes)
+    if (!checksumOf(hash).equals(await reader.take(CHECKSUM_BYTES))) throw new BrokenStream()
     return bytes
   }
   return {
@@ -168,8 +172,6 @@ function newFrames(reader: ByteReader) {
     async *data(): AsyncGenerator<Buffer> {
       while ((await peek()) === 'D') yield await body()
     },
-    /** Of all frames so far. */
-    sha256: () => hash.copy().digest('hex'),
     atEnd: () => reader.atEnd(),
   }
 }

@@ -145,3 +145,21 @@ test('server-sent events are read as the standard says, wherever the bytes are c
     expect(frames, `in pieces of ${size}`).toEqual(expected)
   }
 })
+
+test('an event that does not end is given up, however it is written', async () => {
+  const MIB = 1024 * 1024
+  for (const line of ['x'.repeat(MIB), `data: ${'x'.repeat(MIB)}\n`]) {
+    let taken = 0
+    const endless = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        taken += 1
+        controller.enqueue(new TextEncoder().encode(line))
+      },
+    })
+    const reading = async () => {
+      for await (const { kind } of readEvents(endless)) expect(kind).toBe('beat')
+    }
+    await expect(reading()).rejects.toThrow('An event does not end.')
+    expect(taken).toBeLessThanOrEqual(10)
+  }
+})

@@ -53,6 +53,27 @@ test('a call whose answer is lost, cut or late in coming is sent again, under on
   }
 })
 
+test('of an answer that does not end, only so much is read', async () => {
+  let sent = 0
+  const endless = () => {
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        sent += 1
+        // So that a client without a bound comes to an end too.
+        if (sent > 1_000) controller.close()
+        else controller.enqueue(new Uint8Array(1024 * 1024).fill(0x20))
+      },
+    })
+    return Promise.resolve(new Response(body, { status: 200 }))
+  }
+  const sk = clientOf('http://localhost', { fetch: endless, retries: 0 })
+  const error = await errorOf(sk.store().keys.read('key_1'))
+  expect([error.code, sent <= 70]).toEqual(['invalid_response', true])
+  sent = 0
+  const verdict = await errorOf(sk.keys.verify({ key: 'skp_test_x' }))
+  expect([verdict.code, sent <= 4]).toEqual(['invalid_response', true])
+})
+
 test('when no try is answered, the error has the Idempotency-Key with which to ask for the lost answer', async () => {
   const { url, seen } = await faultyServer(lost, lost, lost, json(201, KEY))
   const { keys } = clientOf(url).store()

@@ -10,6 +10,9 @@ const RETRIES = 2
 /** The longest `Retry-After` that is waited for; of a longer one the caller is told at once. */
 const MAX_RETRY_AFTER_S = 10
 const MAX_TIMER_MS = 2 ** 31 - 1
+/** More of an answer is not read: the service sends no more, whoever is in its place might. */
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+const MAX_VERDICT_BYTES = 1024 * 1024
 const [LEAST_WAIT_MS, FIRST_WAIT_MS, MOST_WAIT_MS] = [100, 500, 2_000]
 
 export type Call = {
@@ -64,16 +67,16 @@ async function sendOnce(sender: Sender, call: Call, bounds: Bounds): Promise<Ans
   const headers = await headersFor(sender, call)
   const ask = sender.fetch ?? fetch
   let response: Response
-  let text: string
+  let text: string | null
   try {
     const init: RequestInit = { ...fetchOptions(sender), method, headers, signal: bounds.signal }
     response = await ask(sender.base + path, body === undefined ? init : { ...init, body })
-    text = await response.text()
+    text = await readText(response, call.isQuestion ? MAX_VERDICT_BYTES : MAX_ANSWER_BYTES)
   } catch (error) {
     bounds.check()
     return connectionFailed(sender, call, error)
   }
-  const json = parse(text)
+  const json = text === null ? undefined : parse(text)
   if (!response.ok || json === undefined) return toError(response, response.ok ? undefined : json, idempotencyKey)
   return { response, body: json }
 }
@@ -100,7 +103,8 @@ export async function openStream(
     const ask = sender.fetch ?? fetch
     const response = await ask(sender.base + call.path, { ...fetchOptions(sender), headers, signal: ending.signal })
     if (response.ok && response.body) return response
-    throw toError(response, parse(await response.text()) ?? undefined, undefined)
+    const text = await readText(response, MAX_ANSWER_BYTES)
+    throw toError(response, (text && parse(text)) || undefined, undefined)
   } catch (error) {
     bounds.check()
     throw error instanceof StorekeeperError ? error : connectionFailed(sender, wholeCall, error)
@@ -245,6 +249,26 @@ const USER_AGENT = ((): Record<string, string> => {
   const runtime = bun ? `bun/${bun}` : Deno ? `deno/${Deno.version.deno}` : node && `node/${node}`
   return runtime ? { 'user-agent': `storekeeper-js/${VERSION} ${runtime}` } : {}
 })()
+
+/** Null when there is more of it. */
+async function readText(response: Response, maxBytes: number): Promise<string | null> {
+  // Some runtimes have it only as a whole.
+  if (!response.body) return response.text()
+  const reader = response.body.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return text + decoder.decode()
+    bytes += value.length
+    if (bytes > maxBytes) {
+      await reader.cancel()
+      return null
+    }
+    text += decoder.decode(value, { stream: true })
+  }
+}
 
 function parse(text: string): unknown {
   if (text === '') return null

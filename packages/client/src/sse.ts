@@ -8,6 +8,9 @@ export type ServerSentEvent =
   | { kind: 'id'; id: string }
   | { kind: 'event'; event: string; id: string; data: string }
 
+/** An event has at most some hundred thousand. */
+const MAX_BYTES = 8 * 1024 * 1024
+
 /** Yields after each chunk at least once, so that a reader knows when bytes came. An event that is cut off is not told. */
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent, void, undefined> {
   const reader = body.getReader()
@@ -15,6 +18,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
   let [text, id, event] = ['', '', '']
   let data: string[] = []
   let hasId = false
+  let unfinished = 0
   try {
     for (;;) {
       const { done, value } = await reader.read()
@@ -24,6 +28,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
       // A carriage return at the end may be the first half of a line break.
       const lines = text.split(/\r\n|\n|\r(?!$)/)
       text = lines.pop() as string
+      unfinished += value.length
       for (const line of lines) {
         if (line === '') {
           if (data.length > 0) yield { kind: 'event', event: event || 'message', id, data: data.join('\n') }
@@ -31,6 +36,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
           hasId = false
           event = ''
           data = []
+          unfinished = 0
           continue
         }
         const [, name, value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) as unknown as [string, string, string?]
@@ -39,6 +45,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
         else if (name === 'id' && !value.includes('\0')) [id, hasId] = [value, true]
         else if (name === 'retry' && /^\d+$/.test(value)) yield { kind: 'retry', ms: Number(value) }
       }
+      if (unfinished > MAX_BYTES) throw new Error('An event does not end.')
     }
   } finally {
     // Ends the connection, if it has not ended by itself.

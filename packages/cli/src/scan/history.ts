@@ -8,6 +8,7 @@
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
+import { devNull } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Io } from '../../../../src/cli/io.ts'
@@ -201,11 +202,22 @@ const HOOK_VARIABLES = [
   ...['GIT_OBJECT_DIRECTORY', 'GIT_ALTERNATE_OBJECT_DIRECTORIES'],
 ]
 
+/** What a repository's own settings could have git run or fetch: whoever wrote them may be the one who is looked into. */
+const RUN_NOTHING = ['core.fsmonitor=false', `core.hooksPath=${devNull}`]
+
 function git({ folder, env: given }: Repository, args: string[]): Git {
-  // Objects are read as they were committed, not as `git replace` shows them, and none is fetched from elsewhere.
-  const env: Io['env'] = { ...given, LC_ALL: 'C', GIT_NO_REPLACE_OBJECTS: '1', GIT_NO_LAZY_FETCH: '1' }
+  const env: Io['env'] = {
+    ...given,
+    LC_ALL: 'C',
+    // Objects are read as they were committed, not as `git replace` shows them.
+    GIT_NO_REPLACE_OBJECTS: '1',
+    // None is fetched from elsewhere: git before 2.45 only knows the second, a list of the allowed ways.
+    GIT_NO_LAZY_FETCH: '1',
+    GIT_ALLOW_PROTOCOL: '',
+  }
   for (const name of HOOK_VARIABLES) delete env[name]
-  return spawn('git', ['-C', folder, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] })
+  const settings = RUN_NOTHING.flatMap((setting) => ['-c', setting])
+  return spawn('git', [...settings, '-C', folder, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] })
 }
 
 async function ask(repository: Repository, args: string[]): Promise<string> {
