@@ -217,12 +217,13 @@ test('a report about a locked key holds up nobody else’s reports, nor the keys
     const counts = [{ keyId, secret: 1, valid: 1, agoMs: 0 }]
     return api.post('/v1/keys/usage', { reporter: randomUUID(), seq: 1, counts }, { as })
   }
-  const held: number[] = []
-  const unheld: number[] = []
-  for (let round = 0; round < 3; round++) {
+  // A machine may be busy at times: one round of several shows it. Reports that were held up would be so in each.
+  const rounds: { held: number; unheld: number }[] = []
+  const isShown = () => rounds.some(({ held, unheld }) => unheld < held / 2)
+  for (let round = 0; round < 10 && !isShown(); round++) {
     const began = performance.now()
-    const since = (times: number[]) => void times.push(performance.now() - began)
-    const waits = report(mine, locked).finally(() => since(held))
+    const since = () => performance.now() - began
+    const waits = report(mine, locked)
     const answer = report(theirs, other.keyId)
     const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
     while ((await here.sql(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
@@ -230,11 +231,11 @@ test('a report about a locked key holds up nobody else’s reports, nor the keys
       200,
     )
     expect((await answer).status).toBe(200)
-    since(unheld)
+    const unheld = since()
     expect((await waits).status).toBe(503)
+    rounds.push({ held: since(), unheld })
   }
-  // The quickest of each: a machine may be busy at times.
-  expect(Math.min(...unheld)).toBeLessThan(Math.min(...held) / 2)
+  expect(rounds).toSatisfy(isShown)
   await unlock()
 })
 

@@ -92,7 +92,7 @@ test('SIGTERM after SIGTERM under load: no request that was accepted goes withou
 }, async () => {
   const { data, shop, made, ...first } = await running()
   const before = made.length
-  const totals = { answered: 0, refused: 0, idleResets: 0, busy: 0 }
+  const totals = { answered: 0, refused: 0, idleResets: 0, closingResets: 0, busy: 0 }
   const failures: string[] = []
   for (let round = 0; round < STRENGTH.sigterms; round++) {
     const service = round === 0 ? first.service : await startAgain()
@@ -103,13 +103,14 @@ test('SIGTERM after SIGTERM under load: no request that was accepted goes withou
     for (const client of clients) client.told()
     service.signal('SIGTERM')
     for (const client of clients) {
-      const { answered, refused, idleResets, busy, failed } = await client.done
+      const { answered, refused, idleResets, closingResets, busy, failed } = await client.done
       for (const { sent, idempotencyKey, ...one } of answered)
         made.push({ kind: sent.kind, once: idempotencyKey, as: sent.token, ...one })
       failures.push(...failed.map((failure) => `${connections}: ${failure}`))
       totals.answered += answered.length
       totals.refused += refused
       totals.idleResets += idleResets
+      totals.closingResets += closingResets
       totals.busy += busy
     }
     expect(await service.ended()).toEqual({ code: 0, signal: null })
@@ -118,6 +119,7 @@ test('SIGTERM after SIGTERM under load: no request that was accepted goes withou
   const books = await checkBooks(await startAgain(), shop, made, made.slice(before))
   report('SIGTERM', { rounds: STRENGTH.sigterms, failed: failures.length, ...totals, ...books })
   expect(failures).toEqual([])
+  expect(totals.closingResets).toBeLessThanOrEqual(1)
   expect(totals.refused).toBe(16 * STRENGTH.sigterms) // each client went on until nobody was there
   expect(books).toEqual({ acknowledged: made.length, lost: 0, doubled: 0, wrongDefaults: 0 })
 })

@@ -116,7 +116,7 @@ type World = {
   serverSecret: string
   keyPrefix: string
   service: Service
-  look: pg.Client
+  look: (text: string, values?: unknown[]) => Promise<pg.QueryResult>
   lines: string[]
   /** Another node, gone when the test is over. */
   start(more?: Settings): Promise<Service>
@@ -143,15 +143,21 @@ async function newWorld(settings: Settings = {}, { resolve, timings }: Parts = {
     return node
   }
   const service = await start()
-  const look = new pg.Client({ connectionString: databaseUrl })
-  look.on('error', () => {})
-  await look.connect()
+  const client = new pg.Client({ connectionString: databaseUrl })
+  client.on('error', () => {})
+  await client.connect()
+  let looked: Promise<unknown> = Promise.resolve()
   return {
     databaseUrl,
     serverSecret,
     keyPrefix: settings.KEY_PREFIX ?? 'skp',
     service,
-    look,
+    // One after the other: a client has room for one query.
+    look: (text, values) => {
+      const looking = looked.catch(() => {}).then(() => client.query(text, values))
+      looked = looking
+      return looking
+    },
     lines,
     start: async (more) => {
       const node = await start(more)
@@ -162,7 +168,7 @@ async function newWorld(settings: Settings = {}, { resolve, timings }: Parts = {
       for (const node of nodes) node.dropCaches()
     },
     close: async () => {
-      await Promise.all([...nodes.map((node) => node.close(0)), look.end()])
+      await Promise.all([...nodes.map((node) => node.close(0)), client.end()])
       await disconnect(databaseUrl)
     },
   }
@@ -199,6 +205,7 @@ async function openShop(world: World): Promise<Shop> {
       { email: somebody.email, role, ...(permissions ? { permissions } : {}) },
       { as: owner.token },
     )
+    if (invitation.status !== 201) throw new Error(`inviting answered ${invitation.status} ${invitation.text}`)
     const accepted = await api.post(
       '/v1/user/invitations/accept',
       { token: invitation.body.token },
@@ -217,7 +224,7 @@ async function openShop(world: World): Promise<Shop> {
     member,
     serviceToken: async (storeIds = [store.id]) => {
       const token = mintToken('skp', 'svc').reveal()
-      await look.query(
+      await look(
         `insert into service_tokens (id, name, hash, store_ids, created_at) values ($1, 'Gateway', $2, $3, now())`,
         [newId('svc'), sha256(token), storeIds],
       )
@@ -226,8 +233,8 @@ async function openShop(world: World): Promise<Shop> {
     node: async (more) => apiAt((await world.start(more)).url),
     sql: async (text, values) => {
       // A test that fails inside its transaction leaves none to those that share the connection.
-      if (/^\s*begin/i.test(text)) onTestFinished(() => void look.query('rollback').catch(() => {}))
-      const { rows } = await look.query(text, values)
+      if (/^\s*begin/i.test(text)) onTestFinished(() => void look('rollback').catch(() => {}))
+      const { rows } = await look(text, values)
       if (/^\s*(update|delete)/i.test(text)) world.dropCaches()
       return rows
     },
@@ -251,7 +258,7 @@ async function newPerson({ look, serverSecret, keyPrefix }: World, name: string)
     newEvent(actor, null, 'user.created', id, {}),
     newEvent({ ...actor, sessionId: session }, null, 'session.created', session, {}),
   ]
-  await look.query(
+  await look(
     `with person as (
        insert into users (id, email, name, password_hash, data_key, data_key_kid, created_at, updated_at)
        values ($1, $2, $3, $4, $5, $6, $7, $7)

@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import http from 'node:http'
+import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export type Sent = { kind: 'key' | 'address'; path: string; body: object; token: string }
@@ -26,6 +27,8 @@ export function newStoppingClient(
   const failed: string[] = []
   let refused = 0
   let idleResets = 0
+  // The kernel resets a connection that it accepts in the very instant in which the socket closes; nobody listens afterwards.
+  let closingResets = 0
   // A disk that stalls for seconds makes 503s, and that is an answer too. Once the service stops there is no excuse.
   let busy = 0
   let stopping = false
@@ -36,9 +39,12 @@ export function newStoppingClient(
       const sent = next()
       const idleMs = performance.now() - endedAt
       const reply = await send(agent, url, sent, idempotencyKey)
+      const isNew = 'error' in reply && reply.error === 'ECONNRESET' && !reply.reused && reply.bytes === 0
+      const isClosed = isNew && stopping && (await isRefused(url))
       endedAt = performance.now()
       if ('error' in reply) {
         if (reply.error === 'ECONNREFUSED') refused += 1
+        else if (isClosed) closingResets += 1
         else if (reply.reused && idleMs > PATIENCE_MS) idleResets += 1
         else failed.push(`${reply.error} ${JSON.stringify({ ...reply, idleMs, stopping })}`)
       } else if (reply.status === 201)
@@ -48,12 +54,25 @@ export function newStoppingClient(
       if (pauses) await sleep(Math.random() * 300)
     }
     if (agent) agent.destroy()
-    return { answered, refused, idleResets, busy, failed }
+    return { answered, refused, idleResets, closingResets, busy, failed }
   }
   const told = () => {
     stopping = true
   }
   return { answered: () => answered.length, failed: () => failed.length > 0, told, done: run() }
+}
+
+function isRefused(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url)
+  return new Promise((resolve) => {
+    const socket = net.connect(Number(port), hostname)
+    const ended = (refused: boolean) => {
+      socket.destroy()
+      resolve(refused)
+    }
+    socket.once('connect', () => ended(false))
+    socket.once('error', (error: NodeJS.ErrnoException) => ended(error.code === 'ECONNREFUSED'))
+  })
 }
 
 type Reply =

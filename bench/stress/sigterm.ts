@@ -36,10 +36,11 @@ for (const connections of ['fresh', 'kept'] as const) {
     const answered = results.reduce((sum, { answered }) => sum + answered.length, 0)
     const failed = results.flatMap(({ failed }) => failed)
     for (const failure of failed) console.error(`${connections}, stop ${stop + 1}: ${failure}`)
+    const reset = failed.length + results.reduce((sum, { closingResets }) => sum + closingResets, 0)
     totals.answered += answered
     totals['answered after SIGTERM'] += answered - before
-    totals.resets += failed.length
-    totals['stops with a reset'] += failed.length > 0 ? 1 : 0
+    totals.resets += reset
+    totals['stops with a reset'] += reset > 0 ? 1 : 0
   }
   drainMs.sort((a, b) => a - b)
   const at = (part: number) => Math.round(drainMs[Math.floor((drainMs.length - 1) * part)] ?? 0)

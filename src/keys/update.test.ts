@@ -380,11 +380,14 @@ describe('rotate', () => {
         key: expect.stringMatching(SECRET),
         start: rotated.body.key.slice(0, 13),
         updatedAt: rotated.body.updatedAt,
+        // Uses are written down a few seconds later.
+        lastUsedAt: rotated.body.lastUsedAt,
       })
       expect(rotated.body.key).not.toBe(key)
       expect([await back.codeOf(key), await back.codeOf(rotated.body.key)]).toEqual(['NOT_FOUND', 'VALID'])
       const { key: _, ...shown } = rotated.body
-      expect((await read(world, before.id)).body).toEqual(shown)
+      const after = await read(world, before.id)
+      expect(after.body).toEqual({ ...shown, lastUsedAt: after.body.lastUsedAt })
     }
   })
 

@@ -3,7 +3,7 @@
 
 import { expect, test, vi } from 'vitest'
 import { NEW_KEY, shop } from '../../tests/shop.ts'
-import { DAY, HOUR, now } from '../core/clock.ts'
+import { DAY, HOUR, nowMs } from '../core/clock.ts'
 import { ServerKeys } from '../crypto/keyring.ts'
 import type { Outcome } from './schema.ts'
 import { newUsage } from './usage.ts'
@@ -16,7 +16,7 @@ async function used() {
   const world = await shop({ alone: true })
   const as = { as: world.owner.token }
   const { id } = (await world.api.post(world.keys, NEW_KEY, as)).body as { id: string }
-  const usage = newUsage(world.service.db, keyring)
+  const usage = newUsage(world.service.db, keyring, DAY)
   const count = (secretNo: number, outcome: Outcome) =>
     usage.count({
       keyId: id,
@@ -59,7 +59,7 @@ test('the uses of the newest secrets are kept apart, those of older ones are add
 test('a report reads no more than it shows, however many secrets were used', async () => {
   const { api, keys, as, id, sql, service } = await used()
   const secrets = 3_000
-  const hour = new Date(now().getTime() - (now().getTime() % HOUR))
+  const hour = new Date(Math.floor(nowMs() / HOUR) * HOUR)
   await sql('update api_keys set secret_no = $2 where id = $1', [id, secrets])
   await sql(
     `insert into key_usage (key_id, grain, at, outcome, secret_no, count)
@@ -89,7 +89,7 @@ test('a report reads no more than it shows, however many secrets were used', asy
 
 test('when hours become days, the uses of old secrets become one', async () => {
   const { id, sql, service, rows } = await used()
-  const day = new Date(now().getTime() - (now().getTime() % DAY) - 100 * DAY)
+  const day = new Date(Math.floor(nowMs() / DAY) * DAY - 100 * DAY)
   await sql('update api_keys set secret_no = 20 where id = $1', [id])
   await sql(
     `insert into key_usage (key_id, grain, at, outcome, secret_no, count)

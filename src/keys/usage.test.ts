@@ -3,7 +3,7 @@ import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { serviceClient } from '../../tests/service-client.ts'
 import { type Api, NEW_KEY, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
-import { DAY, HOUR, MINUTE, now, SECOND, travel } from '../core/clock.ts'
+import { DAY, HOUR, MINUTE, now, nowMs, SECOND, travel } from '../core/clock.ts'
 import { Failure } from '../core/errors.ts'
 import { ServerKeys } from '../crypto/keyring.ts'
 import type { Db } from '../db/db.ts'
@@ -11,6 +11,8 @@ import { sql } from '../db/sql.ts'
 import { newUsage } from './usage.ts'
 import { rollUpUsage } from './usage-retention.ts'
 
+/** The tests say when uses are written down. */
+const NEVER = DAY
 const keyring = { current: new ServerKeys(Buffer.alloc(32)), previous: null }
 
 // ---- how it is read -------------------------------------------------------------------------------------------------
@@ -27,7 +29,7 @@ test('use is counted by the hour and by the day, by outcome; and a node that sto
   const idle = await create(world)
   // Ten minutes after a full hour, which is not the last of its day.
   travel(DAY - (now().getTime() % DAY) + 10 * MINUTE)
-  const first = now().getTime() - (now().getTime() % HOUR)
+  const first = Math.floor(nowMs() / HOUR) * HOUR
   for (let n = 0; n < 3; n++) await back.codeOf(made.key, { permissions: ['READ'] })
   await back.codeOf(made.key, {}, other)
   await back.codeOf(made.key, { permissions: ['WRITE'] })
@@ -191,6 +193,7 @@ test('a flush whose answer was lost is sent again, and nothing is counted twice'
       },
     },
     keyring,
+    NEVER,
   )
   const use = () =>
     usage.count({
@@ -240,6 +243,7 @@ test('a flush writes what there was when it began: what is used meanwhile waits 
       },
     },
     keyring,
+    NEVER,
   )
   use()
   await usage.flush()
@@ -282,6 +286,7 @@ test('what was gathered for very many keys is written in parts, and all of it', 
       },
     },
     keyring,
+    NEVER,
   )
   for (let round = 0; round < 2; round++)
     for (let n = 1; n <= 12_000; n++)
@@ -359,7 +364,7 @@ test('use of the old secret that is written down while the key is rotated stays 
   const { db } = world.service
   const headers = { 'idempotency-key': 'the-answer-that-was-lost' }
   const made = (await world.api.post(world.keys, NEW_KEY, { as: world.owner.token, headers })).body
-  const usage = newUsage(db, keyring)
+  const usage = newUsage(db, keyring, NEVER)
   usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: [], rehashTo: null, source: NOWHERE })
   let flushed: Promise<void> | undefined
   await db.transaction(async (tx: Db) => {
@@ -393,7 +398,7 @@ test('writing down use changes nothing that anyone did: no revision, no word to 
   await ear.connect()
   ear.on('notification', ({ payload = '' }) => words.push(payload))
   await ear.query('listen storekeeper_changes')
-  const usage = newUsage(db, keyring)
+  const usage = newUsage(db, keyring, NEVER)
   usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], rehashTo: null, source: NOWHERE })
   await usage.close()
   await ear.query('select 1')
@@ -409,7 +414,7 @@ test('hours become days after 90 days, the sums stay, and after 400 days they go
   const world = await shop({ alone: true })
   const { db } = world.service
   const made = await create(world)
-  const today = now().getTime() - (now().getTime() % DAY)
+  const today = Math.floor(nowMs() / DAY) * DAY
   const write = (grain: string, at: number, outcome: string, count: number) =>
     world.sql('insert into key_usage (key_id, grain, at, outcome, count) values ($1, $2, $3, $4, $5)', [
       made.id,

@@ -322,7 +322,7 @@ test('verifying is never remembered: an Idempotency-Key brings no old verdict ba
 // ---- what is no key -------------------------------------------------------------------------------------------------
 
 test('a key that is mistyped is refused, and costs no question to the database', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const back = await serviceClient(world)
   const made = await create(world)
   const { key } = made
@@ -486,7 +486,8 @@ describe('rate limits', () => {
     // Longer than a key is trusted without a word from the database: the heartbeat carries it on. Where an answer takes so
     // long that the heartbeat may be late as well, it is looked up again.
     let slow = 0
-    for (let began = Date.now(), n = 0; Date.now() < began + 2500; n++) {
+    const began = Date.now()
+    for (let n = 0; Date.now() < began + 2500; n++) {
       const asked = performance.now()
       expect(await back.codeOf(made.key)).toBe('VALID')
       if (performance.now() - asked > 200) slow += 1
@@ -495,7 +496,7 @@ describe('rate limits', () => {
     expect(lookups()).toBeLessThanOrEqual(1 + slow)
     expect(await world.sql('select * from key_rate_windows')).toEqual([])
     // At most the flush of what was counted, every five seconds.
-    expect(questions('transaction')).toBeLessThanOrEqual(1)
+    expect(questions('transaction')).toBeLessThanOrEqual(1 + Math.floor((Date.now() - began) / 5_000))
   })
 })
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Api, NEW_KEY, type Shop, shop, USAGE_AT_ONCE } from '../../../tests/shop.ts'
-import { ago, DAY, HOUR, now, travel } from '../../core/clock.ts'
+import { ago, DAY, HOUR, now, nowMs, travel } from '../../core/clock.ts'
 import { newId } from '../../core/ids.ts'
 import { rollUpUsage } from '../usage-retention.ts'
 
@@ -205,7 +205,7 @@ test('no count is too large: it stays at the largest number that JSON has exactl
       [id, at, count],
     )
   for (const hour of [0, 1]) await fill(new Date(old.getTime() + hour * HOUR), '9223372036854775807')
-  await fill(new Date(now().getTime() - (now().getTime() % HOUR)), '9223372036854775807')
+  await fill(new Date(Math.floor(nowMs() / HOUR) * HOUR), '9223372036854775807')
   const counts = [{ keyId: id, valid: 1_000_000_000 }, { keyId: other.id }]
   expect(await send(world.api, as, randomUUID(), 1, counts)).toEqual(DONE)
   expect(await countOf(world, other.id)).toBe(1)
