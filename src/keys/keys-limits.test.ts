@@ -429,7 +429,8 @@ test('metadata that is too long is refused for its length, whatever it is made o
       ])
       cost[name as keyof typeof cost] = Math.min(cost[name as keyof typeof cost], user + system)
     }
-  expect(cost.nested / cost.plain).toBeLessThan(3)
+  // Some 2.5 times; 8.5 times if what is in it were looked at.
+  expect(cost.nested / cost.plain).toBeLessThan(5)
 })
 
 test('metadata comes back as it went in', async () => {
