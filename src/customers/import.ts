@@ -18,7 +18,7 @@ import type { AddressesRow } from '../db/tables.gen.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import { storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
-import { countToday } from '../limits/count-today.ts'
+import { countToday, reserveOf } from '../limits/count-today.ts'
 import { newPause } from '../schema/lines.ts'
 import {
   changesOf,
@@ -109,7 +109,8 @@ async function writeLines(
     }
   }
   if (updates.length > 0) {
-    const max = DAILY_CHANGES * instance.maxCustomersPerStore
+    const most = instance.maxCustomersPerStore
+    const max = DAILY_CHANGES * most + reserveOf(most, caller)
     await countToday(tx, storeId, 'customer_changes', { more: updates.length, max, detail: DAY_LIMIT_REACHED })
   }
   await insertCustomers(tx, inserts)

@@ -1,13 +1,13 @@
 // The statement that creates keys, those of many requests at once, with their events and stored responses.
 
 import type { Manager } from '../core/caller.ts'
-import { isOwner } from '../core/grant.ts'
 import type { StoredResponse } from '../core/stored-response.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { columnList, type RecordOf, recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
 import type { EventRow } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
+import { reserveOf } from '../limits/count-today.ts'
 import { type KeyRow, SETTING_COLUMNS } from './columns.ts'
 import { CREDIT_COLUMNS, CREDIT_VALUES } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
@@ -66,14 +66,6 @@ const rowNames = insertedNames.filter(
     !['hash', 'hash_kid', 'imported_hash', 'expiry_notice_days', 'created_by_secret_no'].includes(name),
 )
 
-/**
- * Of what may be done in a day, some is left for people, and as much again for owners: with a key that has leaked somebody else
- * may have used up all others, and with one that manages members also what is left for people.
- */
-export function reserveOf({ maxKeysPerStore }: Instance, caller: Manager): number {
-  return isOwner(caller) ? 2 * maxKeysPerStore : caller.kind === 'user' ? maxKeysPerStore : 0
-}
-
 /** Built member by member, and null is left out: spreading the row took a fifth of the time of creating a key. */
 export function toInsertRow(
   instance: Instance,
@@ -87,7 +79,7 @@ export function toInsertRow(
     hash: `\\x${secret.hash}`,
     hash_kid: secret.kid,
     max_keys: instance.maxKeysPerStore,
-    max_new_keys: instance.maxNewKeysPerDay + reserveOf(instance, caller),
+    max_new_keys: instance.maxNewKeysPerDay + reserveOf(instance.maxKeysPerStore, caller),
     creator_version: caller.kind === 'key' ? String(caller.revision) : caller.member?.version,
     creator_secret_no: caller.kind === 'key' ? caller.secretNo : null,
     session_id: caller.kind === 'key' ? null : caller.sessionId,

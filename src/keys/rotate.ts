@@ -11,11 +11,11 @@ import { sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets, storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
-import { countToday } from '../limits/count-today.ts'
+import { countToday, reserveOf } from '../limits/count-today.ts'
 import { type KeyRow, showKey } from './columns.ts'
 import { mintSecret } from './create.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
-import { type KeySecret, reserveOf } from './insert.ts'
+import type { KeySecret } from './insert.ts'
 import { type KeyRef, type LockedKey, lockKey, resourceOf } from './read.ts'
 import type { Key } from './schema.ts'
 import { checkHoldsAll, checkTakesSecret, refuseEnded } from './update.ts'
@@ -58,7 +58,7 @@ export async function rotateKey(
     await checkTakesSecret(tx, caller, before)
     if (before.secret_no !== seen.secret_no || seen.overlaps) fail('rotation_conflict')
     checkIfMatch(rotation.ifMatch, before.revision)
-    const max = instance.maxRotationsPerDay + reserveOf(instance, caller)
+    const max = instance.maxRotationsPerDay + reserveOf(instance.maxKeysPerStore, caller)
     await countToday(tx, ref.storeId, 'rotations', { more: 1, max, detail: DAY_LIMIT_REACHED })
     const secret = mintSecret(instance, before.type)
     const after = await writeSecret(tx, caller, before, secret, rotation.gracePeriodSeconds)

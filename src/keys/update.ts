@@ -15,7 +15,7 @@ import { sql } from '../db/sql.ts'
 import { EVENT_TYPES } from '../events/schema.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
-import { countToday } from '../limits/count-today.ts'
+import { countToday, reserveOf } from '../limits/count-today.ts'
 import {
   type AskedPatch,
   boundsOf,
@@ -29,7 +29,6 @@ import {
 import { completeCredits, withCredits, writeCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
 import { checkTogether } from './input.ts'
-import { reserveOf } from './insert.ts'
 import { type KeyRef, type LockedKey, lockKey, readUnlocked } from './read.ts'
 import type { Key } from './schema.ts'
 
@@ -86,7 +85,7 @@ export async function countChanges(
   more: number,
 ): Promise<void> {
   if (more === 0) return
-  const max = DAILY_CHANGES * instance.maxKeysPerStore + reserveOf(instance, caller)
+  const max = DAILY_CHANGES * instance.maxKeysPerStore + reserveOf(instance.maxKeysPerStore, caller)
   await countToday(tx, storeId, 'key_changes', { more, max, detail: DAY_LIMIT_REACHED })
 }
 
