@@ -35,6 +35,8 @@ export async function changeCredits(
   const after = withRemaining(remaining)
   const giver = await withCredits(tx, caller)
   for (const each of [withRemaining(before.remaining), after]) checkBounds(giver, { key: lastingBounds(each) })
+  const answer = { body: showKey(after, now()), etag: etagOf(key.revision), resource: resourceOf(ref) }
+  if (remaining === before.remaining) return answer
   await countChanges(tx, instance, caller, ref.storeId, 1)
   await tx.query(sql`
     update key_credits
@@ -42,5 +44,5 @@ export async function changeCredits(
      where key_id = ${ref.keyId}`)
   const change = { from: before.remaining, to: remaining }
   await writeEvents(tx, [newEvent(caller, ref.storeId, 'key.credits_changed', ref.keyId, change)])
-  return { body: showKey(after, now()), etag: etagOf(key.revision), resource: resourceOf(ref) }
+  return answer
 }

@@ -119,7 +119,7 @@ describe('credits', () => {
 
   test('a manager sets and adds, with an event; not on a key that has none, nor beyond the most', async () => {
     const world = await shop()
-    const { api, keys, owner, store } = world
+    const { api, keys, owner, sql, store } = world
     const made = await create(world, { credits: { remaining: 3 } })
     const path = `${keys}/${made.id}/credits`
     const as = { as: owner.token }
@@ -127,6 +127,10 @@ describe('credits', () => {
     expect((await api.post(path, { set: 2 }, as)).body.credits.remaining).toBe(2)
     const once = { ...as, headers: { 'idempotency-key': 'top-up-1' } }
     for (let n = 0; n < 2; n++) expect((await api.post(path, { add: 5 }, once)).body.credits.remaining).toBe(7)
+    // As they are: no event, and nothing that counts towards the day.
+    const [{ key_changes: before }] = await sql('select key_changes from stores where id = $1', [store.id])
+    expect((await api.post(path, { set: 7 }, as)).body.credits.remaining).toBe(7)
+    expect(await sql('select key_changes from stores where id = $1', [store.id])).toEqual([{ key_changes: before }])
     const { body } = await api.get(`/v1/user/store/${store.id}/events?type=key.credits_changed`, as)
     expect(body.data.map((event: { data: object }) => event.data)).toEqual([
       { from: 2, to: 7 },
