@@ -237,17 +237,20 @@ async function openShop(world: World): Promise<Shop> {
   }
 }
 
-/**
- * For what a test begins with: on a machine that stands still for some seconds, whatever waits for the database is 503, and is
- * to be sent again.
- */
-async function postSurely(api: Api, path: string, body: unknown, { token: as }: Person): Promise<Any> {
+/** On a busy machine a request may have waited too long for those before it: 503, and nothing was done. */
+export async function untilTried(ask: () => Promise<Reply>): Promise<Reply> {
   for (;;) {
-    const reply = await api.post(path, body, { as })
-    if (reply.status === 503) await sleep(100)
-    else if (reply.status >= 400) throw new Error(`POST ${path} answered ${reply.status} ${reply.text}`)
-    else return reply.body
+    const reply = await ask()
+    if (reply.status !== 503) return reply
+    await sleep(100)
   }
+}
+
+/** For what a test begins with. */
+async function postSurely(api: Api, path: string, body: unknown, { token: as }: Person): Promise<Any> {
+  const reply = await untilTried(() => api.post(path, body, { as }))
+  if (reply.status >= 400) throw new Error(`POST ${path} answered ${reply.status} ${reply.text}`)
+  return reply.body
 }
 
 /** An account with a session, and the events of both, as signing up leaves them. */

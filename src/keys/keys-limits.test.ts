@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { type Api, NEW_KEY, type Reply, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
+import { type Api, NEW_KEY, type Reply, shop, USAGE_AT_ONCE, untilTried } from '../../tests/shop.ts'
 import { DAY, HOUR, travel } from '../core/clock.ts'
 
 // ---- how many -------------------------------------------------------------------------------------------------------
@@ -9,7 +9,9 @@ test('the limit of a store is exact: of 50 at once on two nodes 20 are made, the
   const { api, owner, keys, node, sql } = await shop({ MAX_KEYS_PER_STORE: '20' })
   const apis = [api, await node()]
   const replies = await Promise.all(
-    Array.from({ length: 50 }, (_, i) => (apis[i % 2] as Api).post(keys, NEW_KEY, { as: owner.token })),
+    Array.from({ length: 50 }, (_, i) =>
+      untilTried(() => (apis[i % 2] as Api).post(keys, NEW_KEY, { as: owner.token })),
+    ),
   )
   const made = replies.filter(({ status }) => status === 201)
   const refused = replies.filter(({ status }) => status !== 201)

@@ -37,11 +37,12 @@ test('a fault of a text costs no more the more faults there are before it', () =
   const timeOf = (name: string) => {
     // What is validated is not changed: the text is in its normal form.
     const body = list(1_000, 50, name)
-    return leastCpuTime(20, () => expect(() => validate(List, body)).toThrow('invalid_input'))
+    return leastCpuTime(8, () => expect(() => validate(List, body)).toThrow('invalid_input'))
   }
   // Both once before: code that has just been loaded takes longer.
   for (const name of ['x', '\u202ex']) timeOf(name)
-  expect(timeOf('\u202ex')).toBeLessThan(8 * timeOf('x'))
+  // Some 1.3 times, more while code is not compiled yet; 90 times and more if each were copied with those before it.
+  expect(timeOf('\u202ex')).toBeLessThan(30 * timeOf('x'))
 })
 
 test('a list in the place of an object costs next to nothing, however long it is', () => {
