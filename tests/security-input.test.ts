@@ -441,7 +441,8 @@ test('16. any other kind of body: 415; none at all: 400', async () => {
 test('17. characters that cannot be seen or turn the line around: 422, or taken away; the rest is kept in NFC', async () => {
   const { api, owner, keys, billing, store } = await shop()
   const as = owner.token
-  const unseen = ['\u202e', '\u0007', '\x1b[31m', '\u2066', '\u007f', '\u{e0041}', '\u115f', '\u3164', '\u061c']
+  const many = '\u0301'.repeat(31)
+  const unseen = [many, '\u202e', '\u0007', '\x1b[31m', '\u2066', '\u007f', '\u{e0041}', '\u115f', '\u3164', '\u061c']
   for (const c of unseen) {
     const name = `a${c}b`
     const what = JSON.stringify(name)

@@ -8,7 +8,7 @@ import type { UserCaller } from '../core/caller.ts'
 import { now, SECOND } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
-import { findInvisible, normalizeText } from '../schema/text.ts'
+import { normalizeText, wrongCharacters } from '../schema/text.ts'
 
 /** What the token says of its user: when they signed in at the provider (`auth_time`), if it makes sense, and their e-mail. */
 export type Claims = Pick<UserCaller, 'authenticatedAt' | 'claimedEmail'>
@@ -137,7 +137,8 @@ const MAX_NAME_LENGTH = 100
 /** As a name given at sign-up would be kept; one that sign-up would refuse is left out. */
 export function displayName(claim: string): string | null {
   const name = normalizeText(claim, 'line')
-  const isName = name !== '' && name.length <= MAX_NAME_LENGTH && name.isWellFormed() && !findInvisible(name, 'line')
+  const isName =
+    name !== '' && name.length <= MAX_NAME_LENGTH && name.isWellFormed() && wrongCharacters(name, 'line') === null
   return isName ? name : null
 }
 

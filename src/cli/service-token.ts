@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { ServiceTokensRow } from '../db/tables.gen.ts'
-import { findInvisible, normalizeText } from '../schema/text.ts'
+import { normalizeText, wrongCharacters } from '../schema/text.ts'
 import { issueServiceToken } from '../service-tokens/issue.ts'
 import { revokeServiceTokens } from '../service-tokens/revoke.ts'
 import type { Io } from './io.ts'
@@ -58,7 +58,7 @@ async function createToken(
   io: Io,
 ): Promise<void> {
   const name = normalizeText(given, 'exact')
-  if (name === '' || [...name].length > 100 || findInvisible(name, 'exact'))
+  if (name === '' || [...name].length > 100 || wrongCharacters(name, 'exact'))
     throw new Error('Give the token a name of 1 to 100 characters, such as the back end that will use it.')
   const { token } = await db.transaction(async (tx) => {
     if (storeIds) await checkStores(tx, storeIds)

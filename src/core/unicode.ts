@@ -6,7 +6,14 @@
  */
 const MANY_MARKS = /(?:^|[^\p{M}\uFF9E\uFF9F])[\p{M}\uFF9E\uFF9F]{31}/u
 
-/** Text with more than 30 accents on one letter stays as it is. */
+/** Texts that are kept are refused with these: in two forms they would be two. */
+export function hasTooManyMarks(text: string): boolean {
+  return MANY_MARKS.test(text)
+}
+
+export const TOO_MANY_MARKS = 'This has more than 30 accents on one letter. Remove some.'
+
+/** Text with too many accents on one letter stays as it is. */
 export function normalForm(text: string, form: 'NFC' | 'NFKC' | 'NFKD'): string {
-  return MANY_MARKS.test(text) ? text : text.normalize(form)
+  return hasTooManyMarks(text) ? text : text.normalize(form)
 }

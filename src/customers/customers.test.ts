@@ -108,7 +108,15 @@ describe('PUT', () => {
 
   test('422: an external id that cannot be seen or would be lost in a path, a bad e-mail, an unknown field', async () => {
     const { api, customers, as } = await opened()
-    const bad = { 'a\u200Bb': 'invalid_characters', 'a\nb': 'invalid_characters', ['x'.repeat(256)]: 'too_long' }
+    const invisible = ['a\u200Bb', 'a\nb', 'ab\u200D', 'a\u200Cb', 'ab\uFE0E', 'ab\u{E0100}', 'ab\u180B', 'ab\u{1D173}']
+    // Whichever of its forms is sent: nobody may be kept twice.
+    const accents = ['a', '\u00e4', 'a\u0308'].map((letter) => letter + '\u0301'.repeat(31))
+    const bad = {
+      ...Object.fromEntries([...invisible, ...accents].map((id) => [id, 'invalid_characters'])),
+      ['x'.repeat(256)]: 'too_long',
+      ' ab': 'invalid_format',
+      'ab\u00a0': 'invalid_format',
+    }
     for (const [id, code] of Object.entries(bad)) {
       const { status, body } = await api.put(`${customers}/${encodeURIComponent(id)}`, {}, as)
       expect([status, body.errors?.[0].pointer, body.errors?.[0].code]).toEqual([422, '{externalId}', code])

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { type Api, type Reply, type Shop, shop, shopsWith } from '../../tests/shop.ts'
+import { type Api, type Reply, type Shop, shop, shopsWith, untilTried } from '../../tests/shop.ts'
 import { DAY, HOUR, MINUTE, SECOND, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import type { Session } from './schema.ts'
@@ -56,14 +56,6 @@ function signUp(api: Api, account: object): Promise<Reply> {
 
 function signIn(api: Api, email: string, password: string, from?: string): Promise<Reply> {
   return api.post('/v1/auth/sign-in', { email, password }, from ? { headers: { 'x-forwarded-for': from } } : {})
-}
-
-/** On a busy machine a try may have waited too long for those before it: 503, and nothing was tried. */
-async function untilTried(ask: () => Promise<Reply>): Promise<Reply> {
-  for (;;) {
-    const answer = await ask()
-    if (answer.status !== 503) return answer
-  }
 }
 
 async function worksFor(api: Api, token: string): Promise<number> {
@@ -229,6 +221,16 @@ test('a password needs no digits, no capitals and no signs, and may be nothing e
     const email = `fine${n}@example.com`
     expect([password, (await signUp(api, { email, password })).status]).toEqual([password, 201])
     expect((await signIn(api, email, password)).status).toBe(200)
+  }
+})
+
+test('a password is the same in whichever form its accents are typed, however many they are', async () => {
+  const { api } = await openShop()
+  for (const [n, accents] of ['', '\u0301'.repeat(40)].entries()) {
+    const password = `cr\u00e8me${accents} br\u00fbl\u00e9e for nobody`
+    const email = `accents${n}@example.com`
+    expect((await signUp(api, { email, password: password.normalize('NFD') })).status).toBe(201)
+    expect((await signIn(api, email, password.normalize('NFC'))).status).toBe(200)
   }
 })
 

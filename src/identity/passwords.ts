@@ -6,7 +6,6 @@ import { hash, verify } from '@node-rs/argon2'
 import { siteOf } from '../auth/ip.ts'
 import { SECOND } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
-import { normalForm } from '../core/unicode.ts'
 import { randomBytes } from '../crypto/random.ts'
 import { newFairSemaphore } from '../limits/fair-semaphore.ts'
 
@@ -22,14 +21,14 @@ export async function inPasswordTurn<T>(turn: PasswordTurn, work: () => Promise<
 }
 
 export function hashPassword(turn: PasswordTurn, password: string): Promise<string> {
-  return inPasswordTurn(turn, () => hash(normalForm(password, 'NFC'), COST))
+  return inPasswordTurn(turn, () => hash(password.normalize('NFC'), COST))
 }
 
 /** Takes as long for a user who does not exist: then the password is compared with a random hash. */
 export async function passwordMatches(stored: string | null, password: string): Promise<boolean> {
   decoy ??= hash(Buffer.from(randomBytes(32)).toString('hex'), COST)
   const against = stored ?? (await decoy)
-  const matches = await verify(against, normalForm(password, 'NFC'))
+  const matches = await verify(against, password.normalize('NFC'))
   return matches && stored !== null
 }
 let decoy: Promise<string> | undefined

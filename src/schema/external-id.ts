@@ -2,7 +2,7 @@
 
 import type { Fault } from '../core/errors.ts'
 import { normalForm } from '../core/unicode.ts'
-import { findInvisible } from './text.ts'
+import { wrongCharacters } from './text.ts'
 
 export const MAX_EXTERNAL_ID_LENGTH = 255
 
@@ -16,8 +16,9 @@ export function parseExternalId(text: string, pointer: string, faults: Fault[]):
   const id = normalForm(text, 'NFC')
   if (id === '') return fault('too_short', 'This must not be empty.')
   if ([...id].length > MAX_EXTERNAL_ID_LENGTH) return fault('too_long', TOO_LONG)
-  const invisible = findInvisible(id, 'line')
-  if (invisible) return fault('invalid_characters', `This contains an invisible character (${invisible}).`)
+  const wrong = wrongCharacters(id, 'exact')
+  if (wrong) return fault('invalid_characters', wrong)
+  if (id.trim() !== id) return fault('invalid_format', 'This must not begin or end with a space.')
   // Clients and proxies take these for steps of a path, also when they are percent-encoded.
   if (id === '.' || id === '..') return fault('invalid_format', 'This can\'t be "." or "..".')
   return id

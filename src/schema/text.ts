@@ -2,7 +2,7 @@
 // around. What comes along when text is copied from a page is removed; the rest is refused, since it may change what the
 // text says.
 
-import { normalForm } from '../core/unicode.ts'
+import { hasTooManyMarks, normalForm, TOO_MANY_MARKS } from '../core/unicode.ts'
 
 /** Controls, line and paragraph separators, bidirectional controls, zero-width and other invisible characters. */
 const INVISIBLE =
@@ -38,9 +38,11 @@ export function normalizeText(text: string, kind: TextKind): string {
 
 const PLAIN = /^[\x20-\x7e]*$/
 
-/** The first character that may not stand in such a text, as U+XXXX, or null. */
-export function findInvisible(text: string, kind: TextKind): string | null {
+/** What may not stand in such a text, as a sentence, or null. */
+export function wrongCharacters(text: string, kind: TextKind): string | null {
+  if (text.length <= MAX_NORMALIZED_LENGTH && hasTooManyMarks(text)) return TOO_MANY_MARKS
   const found = INVISIBLE.exec(text) ?? (kind === 'exact' ? JOINERS_AND_SELECTORS.exec(text) : null)
   if (!found) return null
-  return `U+${(found[0].codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`
+  const code = (found[0].codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')
+  return `This contains an invisible character (U+${code}). Remove it, or type the text again.`
 }

@@ -7,7 +7,7 @@ import type { TSchema } from 'typebox'
 import { type Fault, failInput } from '../core/errors.ts'
 import { suggestWord } from '../core/suggest.ts'
 import { parseDateTime } from './fields.ts'
-import { findInvisible, normalizeText, type TextKind } from './text.ts'
+import { normalizeText, type TextKind, wrongCharacters } from './text.ts'
 
 const ajv = new Ajv({
   allErrors: true,
@@ -38,7 +38,7 @@ ajv.addKeyword({
   ): boolean => {
     const normalized = normalizeText(data, kind)
     if (place) place.parentData[place.parentDataProperty] = normalized
-    return findInvisible(normalized, kind) === null
+    return wrongCharacters(normalized, kind) === null
   },
 })
 ajv.addKeyword({
@@ -145,7 +145,7 @@ function toFault(error: ErrorObject): Fault {
       return {
         pointer: at,
         code: 'invalid_characters',
-        detail: `This contains an invisible character (${findInvisible(String(error.data), error.schema as TextKind)}). Remove it, or type the text again.`,
+        detail: wrongCharacters(String(error.data), error.schema as TextKind) ?? '',
       }
     case 'x-date-time':
       return {
