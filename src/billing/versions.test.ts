@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
+import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop, untilTried } from '../../tests/shop.ts'
 import { addMs, fromNow, MINUTE, now, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 
@@ -60,7 +60,9 @@ test('changes that come together each make a version of their own', async () => 
   const { id } = (await api.post(billing, NEW_ADDRESS, as(owner))).body
   const replies = await Promise.all(
     Array.from({ length: 30 }, (_, n) =>
-      (apis[n % 2] as Shop['api']).patch(`${billing}/${id}`, { addressLine2: `Floor ${n}` }, as(owner)),
+      untilTried(() =>
+        (apis[n % 2] as Shop['api']).patch(`${billing}/${id}`, { addressLine2: `Floor ${n}` }, as(owner)),
+      ),
     ),
   )
   expect(replies.map(({ status }) => status)).toEqual(Array(30).fill(200))

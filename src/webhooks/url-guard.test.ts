@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { leastCpuTime } from '../../tests/cpu-time.ts'
-import { NEW_KEY, shop } from '../../tests/shop.ts'
+import { NEW_KEY, shop, untilTried } from '../../tests/shop.ts'
 import { receiver } from '../../tests/webhook-receiver.ts'
 import type { Resolve } from '../core/dns.ts'
 import { newSender } from './sender.ts'
@@ -259,7 +259,7 @@ test('35. an endpoint that never answers makes nobody wait but itself', async ()
   const webhooks = `/v1/user/store/${store.id}/webhooks`
   const [never, good] = [await receiver(() => {}), await receiver()]
   for (const { url } of [never, good]) await api.post(webhooks, { url, types: ['key.*'] }, { as: owner.token })
-  await Promise.all(Array.from({ length: 60 }, () => api.post(keys, NEW_KEY, { as: owner.token })))
+  await Promise.all(Array.from({ length: 60 }, () => untilTried(() => api.post(keys, NEW_KEY, { as: owner.token }))))
   await good.messages(60)
   // One at a time, since it has not answered yet: the rest of its messages wait for that one.
   expect(never.received).toHaveLength(1)
