@@ -269,7 +269,7 @@ export const ERRORS = {
   rotation_conflict: {
     status: 409,
     title: 'Rotation conflict',
-    help: 'Another rotation finished first, and its caller has the new secret. Read the key, and rotate it again if you still want to.',
+    help: 'Another rotation came first, and its caller has the new secret, or gets it by repeating the request with the same Idempotency-Key. Read the key, and rotate it again if you still want to: after 10 seconds, in case the other was cut off.',
   },
   webhook_disabled: {
     status: 409,

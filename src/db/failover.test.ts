@@ -90,6 +90,8 @@ test('a commit whose wait for the standby was ended is a lost answer, and a hear
     await primary.admin.query('select pg_switch_wal()')
   }
   await waitFor('*')
+  // Else nothing would tell of the commits that no standby has.
+  await primary.admin.query('alter role shop set client_min_messages = error')
   const api = await startNode(primary.url('shop', 'shop'), randomBytes(32).toString('base64'))
   const { token: as } = (await api.post('/v1/auth/sign-up', { email: 'ada@example.com', password: PASSWORD })).body
   const store = (await api.post('/v1/user/store', { name: 'The shop' }, { as })).body

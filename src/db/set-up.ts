@@ -31,6 +31,8 @@ const SESSION_SETTINGS = {
   lock_timeout: '2s',
   statement_timeout: '5s',
   idle_in_transaction_session_timeout: '10s',
+  // A commit that no standby has confirmed is told by a warning.
+  client_min_messages: 'warning',
   ...SERVING_PLANS,
 }
 
