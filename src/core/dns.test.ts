@@ -58,12 +58,12 @@ test('names whose servers never answer hold up no other name', async () => {
   const resolve = newResolve([await nameServer([93, 184, 216, 34])])
   let given = 0
   const silent = Array.from({ length: 50 }, (_, n) =>
-    resolve(`silent${n}.example`).catch((error) => {
+    resolve(`silent${n}.example`, 'one').catch((error) => {
       given += 1
       return error.code
     }),
   )
-  expect(await resolve('shop.example')).toEqual(['93.184.216.34'])
+  expect(await resolve('shop.example', 'other')).toEqual(['93.184.216.34'])
   expect(given).toBe(0)
   expect(new Set(await Promise.all(silent))).toEqual(new Set(['ETIMEOUT']))
 })
@@ -77,20 +77,31 @@ test('of a host with very many addresses some are enough', async () => {
   expect(found.every((address) => address.startsWith('93.184.0.'))).toBe(true)
 })
 
-test('of one domain a few names are asked for at once, and those of others need not wait for them', async () => {
+test('for one account a few names are asked for at once, whichever they are, and others need not wait for them', async () => {
   const asked: string[] = []
   const resolve = newResolve([await nameServer(...many(1))])
   const silent = Array.from({ length: 6 }, (_, n) =>
-    resolve(`${n}.silent.example`).catch(({ code }) => {
+    resolve(`silent${n}.apphost.example`, 'one').catch(({ code }) => {
       asked.push(`${n} ${code}`)
     }),
   )
-  expect(await resolve('shop.example')).toHaveLength(1)
+  // Also at the same domain.
+  for (const host of ['shop.example', 'shop.apphost.example']) expect(await resolve(host, 'other')).toHaveLength(1)
   expect(asked).toEqual([])
   // The last two had to wait for the first four, and nobody waits for them any more.
   await Promise.all(silent)
   expect(asked.sort()).toEqual(['0', '1', '2', '3', '4', '5'].map((n) => `${n} ETIMEOUT`))
-  expect(await resolve('4.shop.example')).toHaveLength(1)
+  expect(await resolve('shop.example', 'one')).toHaveLength(1)
+})
+
+test('a name that nobody answers for takes one place of its account, however often it is asked for', async () => {
+  const resolve = newResolve([await nameServer(...many(1))])
+  const silent = Array.from({ length: 10 }, () => resolve('silent.example', 'one').catch(({ code }) => code))
+  let given = 0
+  for (const asked of silent) asked.then(() => (given += 1))
+  expect(await resolve('shop.example', 'one')).toHaveLength(1)
+  expect(given).toBe(0)
+  expect(new Set(await Promise.all(silent))).toEqual(new Set(['ETIMEOUT']))
 })
 
 test('a host that does not exist has the code of DNS', async () => {

@@ -3,7 +3,8 @@
 import { lookup } from 'node:dns/promises'
 import { Worker } from 'node:worker_threads'
 
-export type Resolve = (host: string) => Promise<string[]>
+/** `account`: for whom it is asked. Accounts do not wait for each other's lookups. */
+export type Resolve = (host: string, account?: string) => Promise<string[]>
 
 const LOOKUP_TIMEOUT_MS = 2_000
 const TRIES = 2
@@ -31,10 +32,10 @@ const THREAD = `
   })`
 
 /**
- * So many lookups of a domain at once: those of one whose answers take long to read do not fill the thread, and others are asked
- * between them.
+ * So many lookups of an account at once: one whose answers take long to read does not fill the thread, and others are asked
+ * between its own.
  */
-const AT_ONCE_OF_DOMAIN = 4
+const AT_ONCE_OF_ACCOUNT = 4
 /** Whoever asked has given up by then. */
 const PATIENCE_MS = 5_000
 
@@ -65,7 +66,7 @@ export function newResolve(servers?: string[]): Resolve {
     return started
   }
 
-  const ask: Resolve = (host) =>
+  const ask = (host: string): Promise<string[]> =>
     new Promise((resolve, reject) => {
       thread ??= start()
       const id = ++lookups
@@ -77,14 +78,15 @@ export function newResolve(servers?: string[]): Resolve {
   return inTurns(ask)
 }
 
-function inTurns(ask: Resolve): Resolve {
-  const domains = new Map<string, { inside: number; next: (() => void)[] }>()
-  return async (host) => {
-    const domain = domainOf(host)
-    const line = domains.get(domain) ?? { inside: 0, next: [] }
-    domains.set(domain, line)
+function inTurns(ask: (host: string) => Promise<string[]>): Resolve {
+  const lines = new Map<string, { inside: number; next: (() => void)[] }>()
+  const underWay = new Map<string, Promise<string[]>>()
+
+  async function askInTurn(host: string, account: string): Promise<string[]> {
+    const line = lines.get(account) ?? { inside: 0, next: [] }
+    lines.set(account, line)
     const askedAt = performance.now()
-    if (line.inside >= AT_ONCE_OF_DOMAIN) await new Promise<void>((begin) => line.next.push(begin))
+    if (line.inside >= AT_ONCE_OF_ACCOUNT) await new Promise<void>((begin) => line.next.push(begin))
     else line.inside += 1
     try {
       if (performance.now() - askedAt > PATIENCE_MS) throw Object.assign(new Error('too late'), { code: 'ETIMEOUT' })
@@ -92,16 +94,17 @@ function inTurns(ask: Resolve): Resolve {
     } finally {
       const begin = line.next.shift()
       if (begin) begin()
-      else if (--line.inside === 0) domains.delete(domain)
+      else if (--line.inside === 0) lines.delete(account)
     }
   }
-}
 
-/** What somebody has registered, or near enough: "shop.example" of "a.b.shop.example", "shop.co.uk" of "www.shop.co.uk". */
-function domainOf(host: string): string {
-  const labels = host.replace(/\.$/, '').split('.')
-  const isShort = (labels.at(-2)?.length ?? 0) <= 3
-  return labels.slice(isShort ? -3 : -2).join('.')
+  // Whatever an account asks for twice at once is asked once: one name that nobody answers for keeps none of its others waiting.
+  return (host, account = '') => {
+    const name = `${account} ${host}`
+    const asked = underWay.get(name) ?? askInTurn(host, account).finally(() => underWay.delete(name))
+    underWay.set(name, asked)
+    return asked
+  }
 }
 
 /** Knows the names of this machine and its neighbours too (`localhost`, /etc/hosts). For development. */

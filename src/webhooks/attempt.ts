@@ -22,15 +22,22 @@ export async function attempt(
   return result && outcomeOf(message, at, Math.round(performance.now() - began), result)
 }
 
-async function post(sender: Sender, { url, secrets }: Endpoint, message: Message, at: Date, tracer: Tracer | null) {
+async function post(
+  sender: Sender,
+  { url, secrets, account }: Endpoint,
+  message: Message,
+  at: Date,
+  tracer: Tracer | null,
+) {
   if (secrets.length === 0) return { error: 'secret_unreadable' as const }
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'Storekeeper-Webhooks/1',
     ...signedHeaders(secrets, message.event_id, at, message.body),
   }
-  if (!tracer) return sender.post(url, headers, message.body)
-  return withDeliverySpan(tracer, url, message, (traced) => sender.post(url, { ...traced, ...headers }, message.body))
+  const send = (all: Record<string, string>) => sender.post(url, all, message.body, account)
+  if (!tracer) return send(headers)
+  return withDeliverySpan(tracer, url, message, (traced) => send({ ...traced, ...headers }))
 }
 
 function outcomeOf(

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
+import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { newChain } from '../../tests/certificates.ts'
 import { newSender } from './sender.ts'
 
 /** TLS_DHE_…: keys are agreed on by Diffie-Hellman with plain numbers, whose size the server chooses. */
@@ -27,6 +29,51 @@ test('a receiver is offered elliptic curves only, so that it cannot choose how l
   expect(suites.length).toBeGreaterThan(5)
   expect(suites.filter((suite) => DHE.includes(suite))).toEqual([])
   expect(groups).toEqual([X25519, P256, P384, P521])
+})
+
+/** An HTTPS server with so many certificates. Returns its port, and how many connections were made and bytes sent. */
+async function secureReceiver(certificates: number) {
+  const seen = { connections: 0, sent: 0 }
+  const server = createSecureServer({ ...newChain(certificates), keepAlive: true }, (request, response) => {
+    request.resume().on('end', () => response.end(`${request.headers['x-part'] ?? ''}${'x'.repeat(100_000)}`))
+  })
+  server.on('connection', (socket: Socket) => {
+    seen.connections += 1
+    socket.on('close', () => {
+      seen.sent += socket.bytesWritten
+    })
+  })
+  server.on('tlsClientError', () => {})
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close().closeAllConnections())
+  return { seen, url: `https://shop.example:${(server.address() as AddressInfo).port}/` }
+}
+
+test('messages go over TLS to whoever is trusted, several on a connection, and to nobody else', async () => {
+  const { seen, url } = await secureReceiver(3)
+  const sender = newSender(async () => ['127.0.0.1'], true)
+  onTestFinished(() => sender.close())
+  expect(await sender.post(url, {}, '{}')).toEqual({ error: 'tls_failed' })
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  for (const part of ['one', 'two', 'three']) {
+    const body = JSON.stringify({ text: part.repeat(50_000) })
+    const reply = await sender.post(url, { 'x-part': part }, body)
+    expect(reply).toMatchObject({ status: 200, body: expect.stringMatching(new RegExp(`^${part}xxx`)) })
+  }
+  expect(seen.connections).toBeLessThan(5)
+  const many = await Promise.all(Array.from({ length: 20 }, () => sender.post(url, {}, '{}')))
+  expect(many.map((reply) => reply && 'status' in reply && reply.status)).toEqual(Array(20).fill(200))
+})
+
+test('a receiver with very many certificates is not listened to: whoever it is, all of them would be checked', async () => {
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const sender = newSender(async () => ['127.0.0.1'], true)
+  onTestFinished(() => sender.close())
+  const [long, longest] = [await secureReceiver(30), await secureReceiver(80)]
+  expect(await sender.post(long.url, {}, '{}')).toMatchObject({ status: 200 })
+  expect(await sender.post(longest.url, {}, '{}')).toEqual({ error: 'tls_failed' })
 })
 
 test.each([

@@ -38,7 +38,7 @@ export async function createWebhook(
 ): Promise<Answer<Webhook & { secret: string }>> {
   checkBounds(caller, 'webhook')
   // Before the transaction: DNS may be slow, and no lock is held meanwhile.
-  await refusePrivateHost(instance, wanted.url)
+  await refusePrivateHost(db, instance, storeId, wanted.url)
   return inStore(db, caller, storeId, async (tx) => {
     await idempotency?.claim(tx)
     await lockStoreAndRecheck(tx, caller, storeId)
@@ -59,9 +59,14 @@ export async function createWebhook(
   })
 }
 
-async function refusePrivateHost(instance: Instance, url: string): Promise<void> {
+async function refusePrivateHost(db: Db, instance: Instance, storeId: string, url: string): Promise<void> {
+  const { allowPrivate, resolve } = instance.webhooks
   const faults: Fault[] = []
-  await checkHost(instance.webhooks.resolve, url, instance.webhooks.allowPrivate, faults)
+  const lookUp = async (host: string) => {
+    const found = await db.one<{ account: string }>(sql`select account_of(${storeId}) as account`)
+    return resolve(host, found?.account)
+  }
+  await checkHost(lookUp, url, allowPrivate, faults)
   if (faults.length > 0) failInput(faults)
 }
 
@@ -160,7 +165,7 @@ export async function changeWebhook(
   ifMatch: string | null,
 ): Promise<Answer<Webhook>> {
   checkBounds(caller, 'webhook')
-  if (changes.url !== undefined) await refusePrivateHost(instance, changes.url)
+  if (changes.url !== undefined) await refusePrivateHost(db, instance, ref.storeId, changes.url)
   return inStore(db, caller, ref.storeId, async (tx) => {
     await lockStoreAndRecheck(tx, caller, ref.storeId)
     const before = await lockWebhook(tx, ref)
