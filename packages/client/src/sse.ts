@@ -17,16 +17,18 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
   const decoder = new TextDecoder()
   let [text, id, event] = ['', '', '']
   let data: string[] = []
-  let hasId = false
+  let [hasId, isOpen] = [false, false]
   let unfinished = 0
   try {
     for (;;) {
       const { done, value } = await reader.read()
       if (done) return
       yield { kind: 'beat' }
-      text += decoder.decode(value, { stream: true })
-      // A carriage return at the end may be the first half of a line break.
-      const lines = text.split(/\r\n|\n|\r(?!$)/)
+      const part = decoder.decode(value, { stream: true })
+      text += part
+      // A carriage return at the end may be the first half of a line break. A line that has not ended is not looked through again.
+      const lines = isOpen || /[\r\n]/.test(part) ? text.split(/\r\n|\n|\r(?!$)/) : [text]
+      isOpen = part.endsWith('\r')
       text = lines.pop() as string
       unfinished += value.length
       for (const line of lines) {
