@@ -89,6 +89,7 @@ function newSecure() {
     turns.enter(address).then(
       (end) => {
         const handshake = new Handshake(socket)
+        handshake.once('close', () => end(handshake.finish(), false))
         // undici passes it on to Node.js, which takes any stream.
         connect({ ...options, httpSocket: handshake as unknown as Socket }, (...[error, secured]) => {
           end(handshake.finish(), error === null)

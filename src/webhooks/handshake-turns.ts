@@ -85,7 +85,7 @@ export function newHandshakeTurns(clock = () => performance.now()): HandshakeTur
       const timer = setTimeout(() => {
         receiver.waiting.delete(waiting)
         reject(Object.assign(new Error('The receiver has too many handshakes.'), { code: 'ETIMEDOUT' }))
-      }, PATIENCE_MS)
+      }, PATIENCE_MS).unref()
       const waiting = {
         begin() {
           clearTimeout(timer)

@@ -66,6 +66,28 @@ test('messages go over TLS to whoever is trusted, several on a connection, and t
   expect(many.map((reply) => reply && 'status' in reply && reply.status)).toEqual(Array(20).fill(200))
 })
 
+test('a handshake that is broken off, in whichever way, leaves room for the next', async () => {
+  const ways = ['end', 'destroy', 'resetAndDestroy', 'nonsense'] as const
+  let connections = 0
+  const receiver = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      const way = ways[connections++ % ways.length] as (typeof ways)[number]
+      if (way === 'nonsense') socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
+      else socket[way]()
+    })
+  }).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  onTestFinished(() => void receiver.close())
+  const sender = newSender(async () => ['127.0.0.1'], true)
+  onTestFinished(() => sender.close())
+  const url = `https://shop.example:${(receiver.address() as AddressInfo).port}/`
+  const errors: unknown[] = []
+  for (let n = 0; n < 2 * ways.length; n++) errors.push(await sender.post(url, {}, '{}'))
+  const [failed, wrong] = [{ error: 'connection_failed' }, { error: 'tls_failed' }]
+  expect(errors).toEqual([failed, failed, failed, wrong, failed, failed, failed, wrong])
+})
+
 test('a receiver with very many certificates is not listened to: whoever it is, all of them would be checked', async () => {
   vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
   onTestFinished(() => void vi.unstubAllEnvs())
