@@ -32,6 +32,7 @@ const CHEAP_KEYS = { ciphers: `${DEFAULT_CIPHERS}:!kDHE`, ecdhCurve: 'X25519:P-2
 
 type Done = buildConnector.Callback
 type Options = buildConnector.Options
+type Receiver = { account: string; address: string }
 
 /**
  * A connector that refuses forbidden addresses. Node calls `lookup` for names only, so a literal address is checked before
@@ -41,6 +42,8 @@ export function guardedConnector(
   resolve: Resolve,
   mayReach: (address: string) => boolean,
   onAddress: (hostname: string, address: string) => void,
+  /** Asked when a connection begins. */
+  accountNow: () => string,
 ): buildConnector.connector {
   const lookup: LookupFunction = (hostname, options, done) => {
     resolve(hostname).then(
@@ -61,6 +64,7 @@ export function guardedConnector(
   const connect = buildConnector({ lookup, timeout: CONNECT_TIMEOUT_MS } as buildConnector.BuildOptions)
   const secure = newSecure()
   return (options, done) => {
+    const account = accountNow()
     if (isLiteral(options.hostname) && !mayReach(withoutBrackets(options.hostname)))
       return done(new ForbiddenAddress(), null)
     const isSecure = options.protocol === 'https:'
@@ -74,7 +78,7 @@ export function guardedConnector(
       }
       onAddress(options.hostname, address)
       endIfFlooded(socket)
-      if (isSecure) secure(options, socket, address, done)
+      if (isSecure) secure(options, socket, { account, address }, done)
       else done(null, socket)
     })
   }
@@ -83,10 +87,10 @@ export function guardedConnector(
 function newSecure() {
   const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, ...CHEAP_KEYS } as buildConnector.BuildOptions)
   const turns = newHandshakeTurns()
-  return (options: Options, socket: Socket, address: string, done: Done) => {
+  return (options: Options, socket: Socket, { account, address }: Receiver, done: Done) => {
     // Whatever happens to it while it waits for its turn is told by what follows.
     socket.on('error', () => {})
-    turns.enter(address).then(
+    turns.enter(account, address).then(
       (end) => {
         const handshake = new Handshake(socket)
         handshake.once('close', () => end(handshake.finish(), false))

@@ -1,6 +1,7 @@
 // Before TLS knows whether it trusts a receiver it checks every signature of its certificates, on the thread that serves requests.
 // Those of an ordinary receiver take some milliseconds. One whose certificates take long gets few handshakes: the time that they
-// take, with each and with all such receivers, stays a small part of the thread's.
+// take, with each and with all such receivers, stays a small part of the thread's. Accounts whose receivers share an address do not
+// wait for each other: a receiver is one network's, for one account.
 
 import { siteOf } from '../auth/ip.ts'
 
@@ -15,7 +16,7 @@ const MAX_RECEIVERS = 10_000
 
 /** To be called when the handshake is over: with what it has taken, and whether it came to its end. */
 type End = (ms: number, isDone: boolean) => void
-export type HandshakeTurns = { enter(address: string): Promise<End> }
+export type HandshakeTurns = { enter(account: string, address: string): Promise<End> }
 
 type Waiting = { begin(): void }
 type Receiver = { isCheap: boolean; isCostly: boolean; inside: number; restsUntil: number; waiting: Set<Waiting> }
@@ -24,19 +25,19 @@ export function newHandshakeTurns(clock = () => performance.now()): HandshakeTur
   const receivers = new Map<string, Receiver>()
   let allRestUntil = 0
 
-  function find(address: string): Receiver {
-    const site = siteOf(address)
-    const known = receivers.get(site)
+  function find(account: string, address: string): Receiver {
+    const name = `${account} ${siteOf(address)}`
+    const known = receivers.get(name)
     if (known) return known
     if (receivers.size >= MAX_RECEIVERS) forgetIdle()
     const receiver = { isCheap: false, isCostly: false, inside: 0, restsUntil: 0, waiting: new Set<Waiting>() }
-    receivers.set(site, receiver)
+    receivers.set(name, receiver)
     return receiver
   }
 
   function forgetIdle(): void {
-    for (const [site, { inside, waiting, restsUntil }] of receivers)
-      if (inside === 0 && waiting.size === 0 && restsUntil <= clock()) receivers.delete(site)
+    for (const [name, { inside, waiting, restsUntil }] of receivers)
+      if (inside === 0 && waiting.size === 0 && restsUntil <= clock()) receivers.delete(name)
   }
 
   const restOf = ({ isCostly, restsUntil }: Receiver) =>
@@ -68,8 +69,8 @@ export function newHandshakeTurns(clock = () => performance.now()): HandshakeTur
   }
 
   return {
-    async enter(address) {
-      const receiver = find(address)
+    async enter(account, address) {
+      const receiver = find(account, address)
       if (hasRoom(receiver) && restOf(receiver) === 0) receiver.inside += 1
       else await wait(receiver)
       let isInside = true

@@ -3,6 +3,7 @@ import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { newChain } from '../../tests/certificates.ts'
+import type { Resolve } from '../core/dns.ts'
 import { newSender } from './sender.ts'
 
 /** TLS_DHE_…: keys are agreed on by Diffie-Hellman with plain numbers, whose size the server chooses. */
@@ -51,7 +52,12 @@ async function secureReceiver(certificates: number) {
 
 test('messages go over TLS to whoever is trusted, several on a connection, and to nobody else', async () => {
   const { seen, url } = await secureReceiver(3)
-  const sender = newSender(async () => ['127.0.0.1'], true)
+  const lookedUpFor = new Set<string | undefined>()
+  const resolve: Resolve = async (_, account) => {
+    lookedUpFor.add(account)
+    return ['127.0.0.1']
+  }
+  const sender = newSender(resolve, true)
   onTestFinished(() => sender.close())
   expect(await sender.post(url, {}, '{}')).toEqual({ error: 'tls_failed' })
   vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
@@ -62,8 +68,10 @@ test('messages go over TLS to whoever is trusted, several on a connection, and t
     expect(reply).toMatchObject({ status: 200, body: expect.stringMatching(new RegExp(`^${part}xxx`)) })
   }
   expect(seen.connections).toBeLessThan(5)
-  const many = await Promise.all(Array.from({ length: 20 }, () => sender.post(url, {}, '{}')))
+  const many = await Promise.all(Array.from({ length: 20 }, () => sender.post(url, {}, '{}', 'user_1')))
   expect(many.map((reply) => reply && 'status' in reply && reply.status)).toEqual(Array(20).fill(200))
+  // Names are asked for in the turns of the account whose message it is.
+  expect([...lookedUpFor]).toEqual(['', 'user_1'])
 })
 
 test('a handshake that is broken off, in whichever way, leaves room for the next', async () => {

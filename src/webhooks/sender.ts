@@ -56,9 +56,10 @@ export function newSender(
   }
   /** For whom a connection is made. undici makes it while it is asked for a request, or later for others to the same host. */
   const accounts = new AsyncLocalStorage<string>()
-  const lookUp = (host: string) => resolve(host, accounts.getStore())
+  const accountNow = () => accounts.getStore() ?? ''
+  const lookUp = (host: string) => resolve(host, accountNow())
   const agent = new Agent({
-    connect: guardedConnector(lookUp, (address) => allowPrivate || isPublic(address), onAddress),
+    connect: guardedConnector(lookUp, (address) => allowPrivate || isPublic(address), onAddress, accountNow),
     keepAliveTimeout: keepAliveMs,
     // A receiver may ask for less, not for more.
     keepAliveMaxTimeout: keepAliveMs,
