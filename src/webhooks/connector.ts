@@ -1,5 +1,6 @@
 // Connects to receivers: to public addresses only, and so that none of them chooses how long a handshake of TLS takes.
 
+import { constants } from 'node:crypto'
 import type { LookupFunction, Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { DEFAULT_CIPHERS } from 'node:tls'
@@ -29,6 +30,8 @@ class ForbiddenAddress extends Error {
  * 10,000 bits takes more than a second, in which the node does nothing else.
  */
 const CHEAP_KEYS = { ciphers: `${DEFAULT_CIPHERS}:!kDHE`, ecdhCurve: 'X25519:P-256:P-384:P-521' }
+/** A second handshake on the same connection would have no bounds. */
+const ONE_HANDSHAKE = { secureOptions: constants.SSL_OP_NO_RENEGOTIATION }
 
 type Done = buildConnector.Callback
 type Options = buildConnector.Options
@@ -85,7 +88,11 @@ export function guardedConnector(
 }
 
 function newSecure() {
-  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, ...CHEAP_KEYS } as buildConnector.BuildOptions)
+  const connect = buildConnector({
+    timeout: CONNECT_TIMEOUT_MS,
+    ...CHEAP_KEYS,
+    ...ONE_HANDSHAKE,
+  } as buildConnector.BuildOptions)
   const turns = newHandshakeTurns()
   return (options: Options, socket: Socket, { account, address }: Receiver, done: Done) => {
     // Whatever happens to it while it waits for its turn is told by what follows.
@@ -97,7 +104,9 @@ function newSecure() {
         // undici passes it on to Node.js, which takes any stream.
         connect({ ...options, httpSocket: handshake as unknown as Socket }, (...[error, secured]) => {
           end(handshake.finish(), error === null)
-          return error ? done(error, null) : done(null, secured)
+          if (error) return done(error, null)
+          dropLateErrors(secured)
+          done(null, secured)
         })
       },
       (error) => {
@@ -105,6 +114,16 @@ function newSecure() {
         done(error, null)
       },
     )
+  }
+}
+
+/** undici has forgotten a connection that has closed: an error of it that came afterwards would end the process. */
+function dropLateErrors(socket: Socket): void {
+  const emit = socket.emit
+  let isClosed = false
+  socket.emit = (...told: unknown[]) => {
+    isClosed ||= told[0] === 'close'
+    return isClosed && told[0] === 'error' ? true : Reflect.apply(emit, socket, told)
   }
 }
 

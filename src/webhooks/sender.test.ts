@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer as createSecureServer } from 'node:https'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { newChain } from '../../tests/certificates.ts'
 import type { Resolve } from '../core/dns.ts'
@@ -72,6 +73,64 @@ test('messages go over TLS to whoever is trusted, several on a connection, and t
   expect(many.map((reply) => reply && 'status' in reply && reply.status)).toEqual(Array(20).fill(200))
   // Names are asked for in the turns of the account whose message it is.
   expect([...lookedUpFor]).toEqual(['', 'user_1'])
+})
+
+test('whatever a receiver does once the handshake is over, the next message is sent, and the process goes on', async () => {
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const { url } = await secureReceiver(1)
+  let [connections, isOver] = [0, false]
+  const between = createServer((socket) => {
+    const far = connect(Number(new URL(url).port), '127.0.0.1')
+    for (const [one, other] of [
+      [socket, far],
+      [far, socket],
+    ] as const)
+      one.on('error', () => {}).pipe(other)
+    const [way, ms] = [connections % 3, (connections >> 2) % 16]
+    connections += 1
+    const cut = () => {
+      if (isOver) return
+      if (way === 1) socket.write('not a record of TLS')
+      if (way === 2) socket.end()
+      if (way === 0) socket.resetAndDestroy()
+      else setTimeout(() => socket.resetAndDestroy(), ms)
+    }
+    setTimeout(cut, ms)
+  }).listen(0, '127.0.0.1')
+  await once(between, 'listening')
+  onTestFinished(() => void between.close())
+  const sender = newSender(async () => ['127.0.0.1'], true, 2_000, 300)
+  onTestFinished(() => sender.close())
+  const cutUrl = `https://shop.example:${(between.address() as AddressInfo).port}/`
+  const large = JSON.stringify('y'.repeat(500_000))
+  const several = Array.from({ length: 6 }, async (_, n) => {
+    for (let sent = 0; sent < 60; sent++) await sender.post(cutUrl, {}, n % 3 ? '{}' : large)
+  })
+  await Promise.all(several)
+  expect(connections).toBeGreaterThan(100)
+  isOver = true
+  expect(await sender.post(cutUrl, {}, '{}')).toMatchObject({ status: 200 })
+})
+
+test('a connection has one handshake: a second one is refused, whatever it would bring', async () => {
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const receiver = createTlsServer({ ...newChain(1), maxVersion: 'TLSv1.2' }).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  onTestFinished(() => void receiver.close())
+  const sender = newSender(async () => ['127.0.0.1'], true, 1_000)
+  onTestFinished(() => sender.close())
+  const sending = sender.post(`https://shop.example:${(receiver.address() as AddressInfo).port}/`, {}, '{}')
+  const [socket] = (await once(receiver, 'secureConnection')) as [TLSSocket]
+  socket.on('error', () => {})
+  const handshakes = vi.fn()
+  socket.once('data', () => {
+    socket.on('secure', handshakes)
+    socket.renegotiate({}, () => socket.destroy())
+  })
+  expect(await sending).toHaveProperty('error')
+  expect(handshakes).not.toHaveBeenCalled()
 })
 
 test('a handshake that is broken off, in whichever way, leaves room for the next', async () => {
