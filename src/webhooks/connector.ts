@@ -8,7 +8,7 @@ import { DEFAULT_CIPHERS } from 'node:tls'
 // not loaded later either, since Node.js keeps the failure.
 import { buildConnector } from 'undici'
 import type { Resolve } from '../core/dns.ts'
-import { newHandshakeTurns } from './handshake-turns.ts'
+import type { ThreadShares } from './thread-shares.ts'
 import { isLiteral, withoutBrackets } from './url-guard.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
@@ -20,6 +20,9 @@ const BURST_MS = 100
  * the most costly kind has 85 KB, and takes half a second to check.
  */
 const MAX_HANDSHAKE_BYTES = 16 * 1024
+/** As much as TLS takes in one piece, whether or not it comes all at once. */
+const PIECE_BYTES = 16 * 1024
+const NOTHING = Buffer.alloc(0)
 
 class ForbiddenAddress extends Error {
   readonly code = 'FORBIDDEN_ADDRESS'
@@ -47,6 +50,7 @@ export function guardedConnector(
   onAddress: (hostname: string, address: string) => void,
   /** Asked when a connection begins. */
   accountNow: () => string,
+  shares: ThreadShares,
 ): buildConnector.connector {
   const lookup: LookupFunction = (hostname, options, done) => {
     resolve(hostname).then(
@@ -65,7 +69,7 @@ export function guardedConnector(
   }
   // Options that undici's connector does not know, `lookup` among them, are passed to net.connect.
   const connect = buildConnector({ lookup, timeout: CONNECT_TIMEOUT_MS } as buildConnector.BuildOptions)
-  const secure = newSecure()
+  const secure = newSecure(shares)
   return (options, done) => {
     const account = accountNow()
     if (isLiteral(options.hostname) && !mayReach(withoutBrackets(options.hostname)))
@@ -87,25 +91,24 @@ export function guardedConnector(
   }
 }
 
-function newSecure() {
+function newSecure(shares: ThreadShares) {
   const connect = buildConnector({
     timeout: CONNECT_TIMEOUT_MS,
     ...CHEAP_KEYS,
     ...ONE_HANDSHAKE,
   } as buildConnector.BuildOptions)
-  const turns = newHandshakeTurns()
   return (options: Options, socket: Socket, { account, address }: Receiver, done: Done) => {
     // Whatever happens to it while it waits for its turn is told by what follows.
     socket.on('error', () => {})
-    turns.enter(account, address).then(
+    shares.enter(account, address).then(
       (end) => {
-        const handshake = new Handshake(socket)
-        handshake.once('close', () => end(handshake.finish(), false))
+        const connection = new PacedConnection(socket, shares, account)
+        connection.once('close', () => end(connection.endHandshake(), false))
         // undici passes it on to Node.js, which takes any stream.
-        connect({ ...options, httpSocket: handshake as unknown as Socket }, (...[error, secured]) => {
-          end(handshake.finish(), error === null)
+        connect({ ...options, httpSocket: connection as unknown as Socket }, (...[error, secured]) => {
+          end(connection.endHandshake(), error === null)
           if (error) return done(error, null)
-          dropLateErrors(secured)
+          guardEvents(secured, (ms) => shares.spend(account, ms))
           done(null, secured)
         })
       },
@@ -117,53 +120,112 @@ function newSecure() {
   }
 }
 
-/** undici has forgotten a connection that has closed: an error of it that came afterwards would end the process. */
-function dropLateErrors(socket: Socket): void {
+/**
+ * What undici does when the socket tells it of something is timed: a response of chunks of one byte takes long to read. Once
+ * the socket has closed undici has forgotten it, and an error that came afterwards would end the process.
+ */
+function guardEvents(socket: Socket, spend: (ms: number) => void): void {
   const emit = socket.emit
   let isClosed = false
   socket.emit = (...told: unknown[]) => {
     isClosed ||= told[0] === 'close'
-    return isClosed && told[0] === 'error' ? true : Reflect.apply(emit, socket, told)
+    if (isClosed && told[0] === 'error') return true
+    const began = performance.now()
+    const isHeard = Reflect.apply(emit, socket, told)
+    spend(performance.now() - began)
+    return isHeard
   }
 }
 
-/** What a receiver sends goes through it to TLS, which works on each part at once. */
-class Handshake extends Duplex {
+/**
+ * What a receiver sends goes through it to TLS, which works on each piece at once. When the account has had its share of the
+ * thread's time the rest is read later: a receiver can send what takes long after the handshake, too, such as thousands of
+ * session tickets.
+ */
+class PacedConnection extends Duplex {
   readonly #socket: Socket
+  readonly #shares: ThreadShares
+  readonly #account: string
+  #unread: Buffer = NOTHING
   #received = 0
-  #ms = 0
-  #isOver = false
+  #handshakeMs = 0
+  #isHandshake = true
+  #isReading = false
+  #isAtEnd = false
+  #isClosed = false
+  #timer: NodeJS.Timeout | undefined
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, shares: ThreadShares, account: string) {
     super()
     this.#socket = socket
-    socket.on('data', (part) => this.#take(part))
-    socket.on('end', () => this.push(null))
-    socket.on('error', (error) => this.destroy(error))
-    socket.on('close', () => this.destroy())
-  }
-
-  /** From now on it may send as much as it likes. Returns how long TLS has worked on what came until now. */
-  finish(): number {
-    this.#isOver = true
-    return this.#ms
-  }
-
-  #take(part: Buffer): void {
-    if (!this.#isOver) {
+    this.#shares = shares
+    this.#account = account
+    socket.on('data', (part) => {
       this.#received += part.length
-      if (this.#received > MAX_HANDSHAKE_BYTES) {
-        this.destroy(Object.assign(new Error('The receiver sends too many certificates.'), { code: 'TLS_TOO_LARGE' }))
-        return
-      }
+      // Whatever still comes while it is paused.
+      this.#unread = this.#unread.length === 0 ? part : Buffer.concat([this.#unread, part])
+      this.#read()
+    })
+    socket.on('end', () => {
+      this.#isAtEnd = true
+      this.#read()
+    })
+    socket.on('error', (error) => this.destroy(error))
+    socket.on('close', () => {
+      this.#isClosed = true
+      this.#read()
+    })
+  }
+
+  /** From now on the receiver may send as much as it likes. Returns how long TLS has worked on what came until now. */
+  endHandshake(): number {
+    this.#isHandshake = false
+    return this.#handshakeMs
+  }
+
+  #read(): void {
+    // TLS asks for more while it works on a piece.
+    if (this.#isReading) return
+    this.#isReading = true
+    while (this.#unread.length > 0 && !this.destroyed && this.#mayRead()) {
+      const piece = this.#unread.subarray(0, PIECE_BYTES)
+      this.#unread = this.#unread.subarray(PIECE_BYTES)
+      if (!this.#work(piece)) break
     }
+    this.#isReading = false
+    if (this.#unread.length > 0) return void this.#socket.pause()
+    if (this.#isAtEnd) this.push(null)
+    if (this.#isClosed) setImmediate(() => this.destroy())
+  }
+
+  #mayRead(): boolean {
+    if (this.#isHandshake) {
+      if (this.#received <= MAX_HANDSHAKE_BYTES) return true
+      this.destroy(Object.assign(new Error('The receiver sends too many certificates.'), { code: 'TLS_TOO_LARGE' }))
+      return false
+    }
+    const restMs = this.#shares.restMs(this.#account)
+    if (restMs > 0)
+      this.#timer ??= setTimeout(() => {
+        this.#timer = undefined
+        this._read()
+      }, Math.ceil(restMs))
+    return restMs === 0
+  }
+
+  /** Whether TLS wants more. */
+  #work(piece: Buffer): boolean {
     const began = performance.now()
-    if (!this.push(part)) this.#socket.pause()
-    this.#ms += performance.now() - began
+    const wantsMore = this.push(piece)
+    const ms = performance.now() - began
+    if (this.#isHandshake) this.#handshakeMs += ms
+    this.#shares.spend(this.#account, ms)
+    return wantsMore
   }
 
   override _read(): void {
-    this.#socket.resume()
+    this.#read()
+    if (this.#unread.length === 0) this.#socket.resume()
   }
 
   override _write(part: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
@@ -175,6 +237,7 @@ class Handshake extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    clearTimeout(this.#timer)
     this.#socket.destroy()
     done(error)
   }

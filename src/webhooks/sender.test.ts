@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { newChain } from '../../tests/certificates.ts'
 import type { Resolve } from '../core/dns.ts'
 import { newSender } from './sender.ts'
+import type { ThreadShares } from './thread-shares.ts'
 
 /** TLS_DHE_…: keys are agreed on by Diffie-Hellman with plain numbers, whose size the server chooses. */
 const DHE = [
@@ -111,6 +113,90 @@ test('whatever a receiver does once the handshake is over, the next message is s
   expect(connections).toBeGreaterThan(100)
   isOver = true
   expect(await sender.post(cutUrl, {}, '{}')).toMatchObject({ status: 200 })
+})
+
+test('while an account has had its share of the time, what its receivers send waits, and arrives in full', async () => {
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const server = createSecureServer(newChain(1), (request, response) => {
+    request.resume().on('end', () => {
+      response.writeHead(200, { connection: 'close' }).write('first')
+      response.end('x'.repeat(60_000))
+    })
+  })
+  const closed = vi.fn()
+  server.on('connection', (socket: Socket) => socket.on('close', closed))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close().closeAllConnections())
+  const url = `https://shop.example:${(server.address() as AddressInfo).port}/`
+  const spent: Record<string, number> = {}
+  const resting = new Set(['user_1'])
+  const shares: ThreadShares = {
+    enter: async () => () => {},
+    spend(account, ms) {
+      spent[account] = (spent[account] ?? 0) + ms
+    },
+    restMs: (account) => (resting.has(account) ? 20 : 0),
+  }
+  const sender = newSender(async () => ['127.0.0.1'], true, undefined, undefined, shares)
+  onTestFinished(() => sender.close())
+  let isOver = false
+  const waiting = sender.post(url, {}, '{}', 'user_1').finally(() => {
+    isOver = true
+  })
+  expect(await sender.post(url, {}, '{}', 'user_2')).toMatchObject({
+    status: 200,
+    body: expect.stringMatching(/^firstx+$/),
+  })
+  await vi.waitFor(() => expect(closed).toHaveBeenCalledTimes(2))
+  await sleep(100)
+  expect(isOver).toBe(false)
+  resting.clear()
+  expect(await waiting).toMatchObject({ status: 200, body: expect.stringMatching(/^firstx+$/) })
+  expect(Object.keys(spent).sort()).toEqual(['user_1', 'user_2'])
+  expect(Math.min(...Object.values(spent))).toBeGreaterThan(0)
+})
+
+test('to read a response of tiny chunks counts for the account, as long as it takes', async () => {
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  // All ten responses are less than what counts as a flood.
+  const bytes = 8_000
+  const responses: Record<string, string> = {
+    plain: `content-length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`,
+    chunked: `transfer-encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(bytes)}0\r\n\r\n`,
+  }
+  const receiver = createTlsServer(newChain(1), (socket) => {
+    socket.on('error', () => {})
+    socket.on('data', (part) => {
+      const [, kind = ''] = /kind: (\w+)/.exec(part.toString()) ?? []
+      if (kind) socket.write(`HTTP/1.1 200 OK\r\n${responses[kind]}`)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  onTestFinished(() => void receiver.close())
+  let spentMs = 0
+  const shares: ThreadShares = {
+    enter: async () => () => {},
+    spend: (_, ms) => {
+      spentMs += ms
+    },
+    restMs: () => 0,
+  }
+  const sender = newSender(async () => ['127.0.0.1'], true, undefined, undefined, shares)
+  onTestFinished(() => sender.close())
+  const url = `https://shop.example:${(receiver.address() as AddressInfo).port}/`
+  const spentFor = async (kind: string) => {
+    const before = spentMs
+    expect(await sender.post(url, { kind }, '{}')).toMatchObject({ status: 200, body: 'x'.repeat(1024) })
+    return spentMs - before
+  }
+  const [plain, chunked]: [number[], number[]] = [[], []]
+  for (let n = 0; n < 5; n++) {
+    plain.push(await spentFor('plain'))
+    chunked.push(await spentFor('chunked'))
+  }
+  expect(Math.min(...chunked)).toBeGreaterThan(3 * Math.min(...plain))
 })
 
 test('a connection has one handshake: a second one is refused, whatever it would bring', async () => {

@@ -6,6 +6,7 @@ import { Agent, request } from 'undici'
 import { networkOf } from '../auth/ip.ts'
 import type { Resolve } from '../core/dns.ts'
 import { guardedConnector } from './connector.ts'
+import { newThreadShares } from './thread-shares.ts'
 import { isPublic } from './url-guard.ts'
 
 export type Reply = { status: number; body: string; retryAfter: string | null }
@@ -46,6 +47,7 @@ export function newSender(
   allowPrivate: boolean,
   timeoutMs = REQUEST_TIMEOUT_MS,
   keepAliveMs = KEEP_ALIVE_MS,
+  shares = newThreadShares(),
 ): Sender {
   const inFlight = new Set<AbortController>()
   let closing = false
@@ -59,7 +61,7 @@ export function newSender(
   const accountNow = () => accounts.getStore() ?? ''
   const lookUp = (host: string) => resolve(host, accountNow())
   const agent = new Agent({
-    connect: guardedConnector(lookUp, (address) => allowPrivate || isPublic(address), onAddress, accountNow),
+    connect: guardedConnector(lookUp, (address) => allowPrivate || isPublic(address), onAddress, accountNow, shares),
     keepAliveTimeout: keepAliveMs,
     // A receiver may ask for less, not for more.
     keepAliveMaxTimeout: keepAliveMs,

@@ -1,14 +1,16 @@
 // Before TLS knows whether it trusts a receiver it checks every signature of its certificates, on the thread that serves requests.
-// Those of an ordinary receiver take some milliseconds. An account whose receivers' take long gets few handshakes with them: these
-// take a small part of the thread's time. Accounts do not wait for each other, also where their receivers share an address: a
-// receiver is one network's, for one account.
+// Those of an ordinary receiver take some milliseconds, and reading its response takes less. All that this does for an account
+// takes a quarter of the thread's time at most: once it has taken more, the account rests. Accounts do not wait for each other, also
+// where their receivers share an address: a receiver is one network's, for one account.
 
 import { siteOf } from '../auth/ip.ts'
 
 /** An ordinary handshake takes some 5 ms. */
 const COSTLY_MS = 20
-/** After a costly one no other begins for so many times as long, but with receivers whose last one was cheap. */
-const REST = 20
+/** An account rests so many times as long as its receivers have kept the thread busy, ... */
+const REST = { ordinary: 4, costly: 20 }
+/** ... but so much of that rest may be put off. */
+const CREDIT_MS = 2_000
 /** At once: with a receiver whose last handshake was cheap, with any other, and with all others of an account. */
 const AT_ONCE = { cheap: 4, other: 1, others: 4 }
 const PATIENCE_MS = 5_000
@@ -17,27 +19,43 @@ const MAX_RECEIVERS = 1_000
 
 /** To be called when the handshake is over: with what it has taken, and whether it came to its end. */
 type End = (ms: number, isDone: boolean) => void
-export type HandshakeTurns = { enter(account: string, address: string): Promise<End> }
+export type ThreadShares = {
+  enter(account: string, address: string): Promise<End>
+  /** To be called when an account's receiver has kept the thread busy, in a handshake or later. */
+  spend(account: string, ms: number): void
+  /** For how long nothing more is to be done for the account. */
+  restMs(account: string): number
+}
 
 type Receiver = { isCheap: boolean; inside: number }
 type Waiting = { receiver: Receiver; begin(): void }
-type Account = { receivers: Map<string, Receiver>; others: number; restsUntil: number; waiting: Set<Waiting> }
+type Account = {
+  receivers: Map<string, Receiver>
+  others: number
+  /** One of its handshakes was costly. */
+  isCostly: boolean
+  /** When all its rest is made up for. */
+  restedAt: number
+  waiting: Set<Waiting>
+  timer?: NodeJS.Timeout
+}
 
-export function newHandshakeTurns(clock = () => performance.now()): HandshakeTurns {
+export function newThreadShares(clock = () => performance.now()): ThreadShares {
   const accounts = new Map<string, Account>()
 
   function accountOf(name: string): Account {
     const known = accounts.get(name)
     if (known) return known
     if (accounts.size >= MAX_ACCOUNTS) forgetIdle()
-    const account = { receivers: new Map<string, Receiver>(), others: 0, restsUntil: 0, waiting: new Set<Waiting>() }
+    const [receivers, waiting] = [new Map<string, Receiver>(), new Set<Waiting>()]
+    const account = { receivers, others: 0, isCostly: false, restedAt: 0, waiting }
     accounts.set(name, account)
     return account
   }
 
   function forgetIdle(): void {
-    for (const [name, { receivers, waiting, restsUntil }] of accounts)
-      if (waiting.size === 0 && restsUntil <= clock() && [...receivers.values()].every(({ inside }) => inside === 0))
+    for (const [name, { receivers, waiting, restedAt }] of accounts)
+      if (waiting.size === 0 && restedAt <= clock() && [...receivers.values()].every(({ inside }) => inside === 0))
         accounts.delete(name)
   }
 
@@ -50,11 +68,13 @@ export function newHandshakeTurns(clock = () => performance.now()): HandshakeTur
     return receiver
   }
 
+  const restOf = ({ restedAt }: Account) => Math.max(0, restedAt - CREDIT_MS - clock())
+
   function mayBegin(account: Account, { isCheap, inside }: Receiver): boolean {
+    if (restOf(account) > 0) return false
     if (isCheap) return inside < AT_ONCE.cheap
     // Whoever had a costly one has no more of them at a time.
-    const others = account.restsUntil === 0 ? AT_ONCE.others : 1
-    return inside < AT_ONCE.other && account.others < others && account.restsUntil <= clock()
+    return inside < AT_ONCE.other && account.others < (account.isCostly ? 1 : AT_ONCE.others)
   }
 
   /** Returns the end of the handshake that begins. */
@@ -68,10 +88,7 @@ export function newHandshakeTurns(clock = () => performance.now()): HandshakeTur
       isInside = false
       receiver.inside -= 1
       if (isOther) account.others -= 1
-      if (ms >= COSTLY_MS) {
-        account.restsUntil = Math.max(account.restsUntil, clock()) + REST * ms
-        setTimeout(beginNext, account.restsUntil - clock(), account).unref()
-      }
+      if (ms >= COSTLY_MS) account.isCostly = true
       if (ms >= COSTLY_MS || isDone) receiver.isCheap = ms < COSTLY_MS
       beginNext(account)
     }
@@ -79,6 +96,16 @@ export function newHandshakeTurns(clock = () => performance.now()): HandshakeTur
 
   function beginNext(account: Account): void {
     for (const next of account.waiting) if (mayBegin(account, next.receiver)) next.begin()
+    if (account.waiting.size > 0) beginWhenRested(account)
+  }
+
+  function beginWhenRested(account: Account): void {
+    const restMs = restOf(account)
+    if (restMs === 0 || account.timer) return
+    account.timer = setTimeout(() => {
+      delete account.timer
+      beginNext(account)
+    }, Math.ceil(restMs)).unref()
   }
 
   return {
@@ -100,7 +127,14 @@ export function newHandshakeTurns(clock = () => performance.now()): HandshakeTur
           },
         }
         account.waiting.add(waiting)
+        beginWhenRested(account)
       })
     },
+    spend(name, ms) {
+      const account = accountOf(name)
+      const rest = ms >= COSTLY_MS ? REST.costly : REST.ordinary
+      account.restedAt = Math.max(account.restedAt, clock()) + rest * ms
+    },
+    restMs: (name) => restOf(accountOf(name)),
   }
 }
