@@ -7,7 +7,6 @@ import { DEFAULT_CIPHERS } from 'node:tls'
 // Loaded at the start: a library that cannot be loaded when the first message is sent, such as for want of file descriptors, is
 // not loaded later either, since Node.js keeps the failure.
 import { buildConnector } from 'undici'
-import type { Resolve } from '../core/dns.ts'
 import type { ThreadShares } from './thread-shares.ts'
 import { isLiteral, withoutBrackets } from './url-guard.ts'
 
@@ -38,20 +37,21 @@ const ONE_HANDSHAKE = { secureOptions: constants.SSL_OP_NO_RENEGOTIATION }
 
 type Done = buildConnector.Callback
 type Options = buildConnector.Options
-type Receiver = { account: string; address: string }
+
+type Guard = {
+  /** Whose messages go over the connections. */
+  account: string
+  shares: ThreadShares
+  resolve: (host: string) => Promise<string[]>
+  mayReach: (address: string) => boolean
+  onAddress: (hostname: string, address: string) => void
+}
 
 /**
  * A connector that refuses forbidden addresses. Node calls `lookup` for names only, so a literal address is checked before
  * it connects; and the address that was reached is checked once more.
  */
-export function guardedConnector(
-  resolve: Resolve,
-  mayReach: (address: string) => boolean,
-  onAddress: (hostname: string, address: string) => void,
-  /** Asked when a connection begins. */
-  accountNow: () => string,
-  shares: ThreadShares,
-): buildConnector.connector {
+export function guardedConnector({ account, shares, resolve, mayReach, onAddress }: Guard): buildConnector.connector {
   const lookup: LookupFunction = (hostname, options, done) => {
     resolve(hostname).then(
       (addresses) => {
@@ -69,9 +69,8 @@ export function guardedConnector(
   }
   // Options that undici's connector does not know, `lookup` among them, are passed to net.connect.
   const connect = buildConnector({ lookup, timeout: CONNECT_TIMEOUT_MS } as buildConnector.BuildOptions)
-  const secure = newSecure(shares)
+  const secure = newSecure(account, shares)
   return (options, done) => {
-    const account = accountNow()
     if (isLiteral(options.hostname) && !mayReach(withoutBrackets(options.hostname)))
       return done(new ForbiddenAddress(), null)
     const isSecure = options.protocol === 'https:'
@@ -85,19 +84,19 @@ export function guardedConnector(
       }
       onAddress(options.hostname, address)
       endIfFlooded(socket)
-      if (isSecure) secure(options, socket, { account, address }, done)
+      if (isSecure) secure(options, socket, address, done)
       else done(null, socket)
     })
   }
 }
 
-function newSecure(shares: ThreadShares) {
+function newSecure(account: string, shares: ThreadShares) {
   const connect = buildConnector({
     timeout: CONNECT_TIMEOUT_MS,
     ...CHEAP_KEYS,
     ...ONE_HANDSHAKE,
   } as buildConnector.BuildOptions)
-  return (options: Options, socket: Socket, { account, address }: Receiver, done: Done) => {
+  return (options: Options, socket: Socket, address: string, done: Done) => {
     // Whatever happens to it while it waits for its turn is told by what follows.
     socket.on('error', () => {})
     shares.enter(account, address).then(
@@ -199,8 +198,7 @@ class PacedConnection extends Duplex {
   }
 
   #mayRead(): boolean {
-    if (this.#isHandshake) {
-      if (this.#received <= MAX_HANDSHAKE_BYTES) return true
+    if (this.#isHandshake && this.#received > MAX_HANDSHAKE_BYTES) {
       this.destroy(Object.assign(new Error('The receiver sends too many certificates.'), { code: 'TLS_TOO_LARGE' }))
       return false
     }

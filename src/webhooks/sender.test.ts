@@ -115,22 +115,10 @@ test('whatever a receiver does once the handshake is over, the next message is s
   expect(await sender.post(cutUrl, {}, '{}')).toMatchObject({ status: 200 })
 })
 
-test('while an account has had its share of the time, what its receivers send waits, and arrives in full', async () => {
-  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
-  onTestFinished(() => void vi.unstubAllEnvs())
-  const server = createSecureServer(newChain(1), (request, response) => {
-    request.resume().on('end', () => {
-      response.writeHead(200, { connection: 'close' }).write('first')
-      response.end('x'.repeat(60_000))
-    })
-  })
-  const closed = vi.fn()
-  server.on('connection', (socket: Socket) => socket.on('close', closed))
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => void server.close().closeAllConnections())
-  const url = `https://shop.example:${(server.address() as AddressInfo).port}/`
+/** Shares of the thread that a test gives. Whoever is in `resting` has had its own. */
+function givenShares() {
+  const resting = new Set<string>()
   const spent: Record<string, number> = {}
-  const resting = new Set(['user_1'])
   const shares: ThreadShares = {
     enter: async () => () => {},
     spend(account, ms) {
@@ -138,23 +126,95 @@ test('while an account has had its share of the time, what its receivers send wa
     },
     restMs: (account) => (resting.has(account) ? 20 : 0),
   }
+  return { resting, spent, shares }
+}
+
+test('while an account has had its share of the time, its handshakes and responses wait, and arrive in full; nobody else waits', async () => {
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const { resting, spent, shares } = givenShares()
+  const [secured, requested, closed] = [vi.fn(), vi.fn(), vi.fn()]
+  const server = createSecureServer(newChain(1), (request, response) => {
+    const account = request.headers['x-account'] as string
+    if (account === 'user_1') resting.add(account)
+    requested(account)
+    request.resume().on('end', () => {
+      response.writeHead(200, { connection: 'close' }).write('first')
+      response.end('x'.repeat(60_000))
+    })
+  })
+  server.on('connection', (socket: Socket) => socket.on('close', closed))
+  server.on('secureConnection', secured)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close().closeAllConnections())
+  const url = `https://shop.example:${(server.address() as AddressInfo).port}/`
   const sender = newSender(async () => ['127.0.0.1'], true, undefined, undefined, shares)
   onTestFinished(() => sender.close())
+  const post = (account: string) => sender.post(url, { 'x-account': account }, '{}', account)
+  const all = { status: 200, body: expect.stringMatching(/^firstx+$/) }
   let isOver = false
-  const waiting = sender.post(url, {}, '{}', 'user_1').finally(() => {
+  resting.add('user_1')
+  const waiting = post('user_1').finally(() => {
     isOver = true
   })
-  expect(await sender.post(url, {}, '{}', 'user_2')).toMatchObject({
-    status: 200,
-    body: expect.stringMatching(/^firstx+$/),
-  })
-  await vi.waitFor(() => expect(closed).toHaveBeenCalledTimes(2))
+  expect(await post('user_2')).toMatchObject(all)
+  await sleep(100)
+  expect(requested.mock.calls).toEqual([['user_2']])
+  expect(secured).toHaveBeenCalledTimes(1)
+  resting.clear()
+  await vi.waitFor(() => expect(requested).toHaveBeenLastCalledWith('user_1'))
+  expect(resting).toContain('user_1')
+  expect(await post('user_2')).toMatchObject(all)
+  await vi.waitFor(() => expect(closed).toHaveBeenCalledTimes(3))
   await sleep(100)
   expect(isOver).toBe(false)
   resting.clear()
-  expect(await waiting).toMatchObject({ status: 200, body: expect.stringMatching(/^firstx+$/) })
+  expect(await waiting).toMatchObject(all)
   expect(Object.keys(spent).sort()).toEqual(['user_1', 'user_2'])
   expect(Math.min(...Object.values(spent))).toBeGreaterThan(0)
+})
+
+test('each account has connections of its own: nobody waits on one of an account that has had its share of the time', async () => {
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const { seen, url } = await secureReceiver(1)
+  const { resting, shares } = givenShares()
+  const sender = newSender(async () => ['127.0.0.1'], true, 5_000, undefined, shares)
+  onTestFinished(() => sender.close())
+  expect(await sender.post(url, {}, '{}', 'user_1')).toMatchObject({ status: 200 })
+  resting.add('user_1')
+  expect(await sender.post(url, {}, '{}', 'user_2')).toMatchObject({ status: 200 })
+  expect(seen.connections).toBe(2)
+})
+
+test('a response that ends just when the rest of its account is over does not end the process', async () => {
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  let responses = 0
+  const receiver = createTlsServer(newChain(1), (socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      const bytes = 60_000 + ((responses * 977) % 140_000)
+      const [coding, text] =
+        responses % 2 ? ['transfer-encoding: chunked\r\n', '1\r\nx\r\n'.repeat(bytes / 6)] : ['', 'x'.repeat(bytes)]
+      responses += 1
+      socket.end(`HTTP/1.1 200 OK\r\nconnection: close\r\n${coding}\r\n${text}`)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  onTestFinished(() => void receiver.close())
+  const { shares } = givenShares()
+  const sender = newSender(async () => ['127.0.0.1'], true, 3_000, 300, {
+    ...shares,
+    restMs: () => (performance.now() % 90 < 60 ? 15 : 0),
+  })
+  onTestFinished(() => sender.close())
+  const url = `https://shop.example:${(receiver.address() as AddressInfo).port}/`
+  for (let n = 0; n < 10; n++) {
+    const four = await Promise.all(Array.from({ length: 4 }, (_, m) => sender.post(url, {}, '{}', `user_${n}_${m}`)))
+    for (const reply of four) expect(reply).not.toBeNull()
+  }
+  expect(responses).toBe(40)
 })
 
 test('to read a response of tiny chunks counts for the account, as long as it takes', async () => {
@@ -175,21 +235,14 @@ test('to read a response of tiny chunks counts for the account, as long as it ta
   }).listen(0, '127.0.0.1')
   await once(receiver, 'listening')
   onTestFinished(() => void receiver.close())
-  let spentMs = 0
-  const shares: ThreadShares = {
-    enter: async () => () => {},
-    spend: (_, ms) => {
-      spentMs += ms
-    },
-    restMs: () => 0,
-  }
+  const { spent, shares } = givenShares()
   const sender = newSender(async () => ['127.0.0.1'], true, undefined, undefined, shares)
   onTestFinished(() => sender.close())
   const url = `https://shop.example:${(receiver.address() as AddressInfo).port}/`
   const spentFor = async (kind: string) => {
-    const before = spentMs
+    const before = spent[''] ?? 0
     expect(await sender.post(url, { kind }, '{}')).toMatchObject({ status: 200, body: 'x'.repeat(1024) })
-    return spentMs - before
+    return (spent[''] ?? 0) - before
   }
   const [plain, chunked]: [number[], number[]] = [[], []]
   for (let n = 0; n < 5; n++) {

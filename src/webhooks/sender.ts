@@ -1,7 +1,6 @@
 // Sends a message: a POST to a webhook's URL, over connections to public addresses only (see url-guard.ts). Redirects are
 // not followed, a request has 15 seconds from beginning to end, and of the answer at most 64 KiB are read and 1 KiB is kept.
 
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { Agent, request } from 'undici'
 import { networkOf } from '../auth/ip.ts'
 import type { Resolve } from '../core/dns.ts'
@@ -34,6 +33,8 @@ export type Sender = {
   close(): Promise<void>
 }
 
+type AccountAgent = { agent: Agent; inFlight: number; idle?: NodeJS.Timeout }
+
 const REQUEST_TIMEOUT_MS = 15_000
 const KEEP_ALIVE_MS = 10_000
 const MAX_READ_BYTES = 64 * 1024
@@ -41,6 +42,11 @@ const MAX_KEPT_BYTES = 1024
 /** Of responses like "103 Early Hints", which come before the one that counts. */
 const MAX_INFORMATIONAL = 10
 const MAX_ADDRESSES = 10_000
+/**
+ * More than can come before what has come is looked at: undici does not bear that a response ends while it is not read, and
+ * ends the process.
+ */
+const READ_AHEAD_BYTES = 1024 * 1024
 
 export function newSender(
   resolve: Resolve,
@@ -56,23 +62,44 @@ export function newSender(
     if (addresses.size >= MAX_ADDRESSES) addresses.clear()
     addresses.set(hostname, networkOf(address).place)
   }
-  /** For whom a connection is made. undici makes it while it is asked for a request, or later for others to the same host. */
-  const accounts = new AsyncLocalStorage<string>()
-  const accountNow = () => accounts.getStore() ?? ''
-  const lookUp = (host: string) => resolve(host, accountNow())
-  const agent = new Agent({
-    connect: guardedConnector(lookUp, (address) => allowPrivate || isPublic(address), onAddress, accountNow, shares),
-    keepAliveTimeout: keepAliveMs,
-    // A receiver may ask for less, not for more.
-    keepAliveMaxTimeout: keepAliveMs,
-    maxHeaderSize: 16 * 1024,
-  })
+  /** Each account has its own connections: nobody's messages wait for what another's receivers cost. */
+  const agents = new Map<string, AccountAgent>()
+  const newAgent = (account: string) =>
+    new Agent({
+      connect: guardedConnector({
+        account,
+        shares,
+        resolve: (host) => resolve(host, account),
+        mayReach: (address) => allowPrivate || isPublic(address),
+        onAddress,
+      }),
+      keepAliveTimeout: keepAliveMs,
+      // A receiver may ask for less, not for more.
+      keepAliveMaxTimeout: keepAliveMs,
+      maxHeaderSize: 16 * 1024,
+    })
+  const enter = (account: string): AccountAgent => {
+    const known = agents.get(account) ?? { agent: newAgent(account), inFlight: 0 }
+    agents.set(account, known)
+    clearTimeout(known.idle)
+    known.inFlight += 1
+    return known
+  }
+  const leave = (account: string, known: AccountAgent) => {
+    known.inFlight -= 1
+    if (known.inFlight > 0) return
+    known.idle = setTimeout(() => {
+      agents.delete(account)
+      void known.agent.destroy()
+    }, keepAliveMs).unref()
+  }
   return {
     async post(url, headers, body, account = '') {
       if (closing) return null
       const call = new AbortController()
       inFlight.add(call)
       let timedOut = false
+      const known = enter(account)
       const timer = setTimeout(() => {
         timedOut = true
         call.abort()
@@ -84,9 +111,8 @@ export function newSender(
           informational += 1
           if (informational > MAX_INFORMATIONAL) call.abort()
         }
-        const response = await accounts.run(account, () =>
-          request(url, { method: 'POST', headers, body, dispatcher: agent, signal, onInfo }),
-        )
+        const options = { dispatcher: known.agent, signal, onInfo, highWaterMark: READ_AHEAD_BYTES }
+        const response = await request(url, { method: 'POST', headers, body, ...options })
         const retryAfter = response.headers['retry-after']
         return {
           status: response.statusCode,
@@ -99,13 +125,14 @@ export function newSender(
       } finally {
         clearTimeout(timer)
         inFlight.delete(call)
+        leave(account, known)
       }
     },
     addressOf: (hostname) => addresses.get(hostname),
     async close() {
       closing = true
       for (const call of inFlight) call.abort()
-      await agent.destroy()
+      await Promise.all([...agents.values()].map(({ agent }) => agent.destroy()))
     },
   }
 }
