@@ -84,11 +84,9 @@ export const eventRoutes: Route[] = [
       const wants = (event: { type: string; subject: string }) =>
         (types === null || types.some((type) => type === event.type)) &&
         (query.subject === undefined || query.subject === event.subject)
-      return {
-        body: null,
-        stream: (closing) =>
-          streamEvents(stream.feed, { storeId, after, wants, stillAuthorized: stream.stillAuthorized, closing }),
-      }
+      const { feed, stillAuthorized } = stream
+      const subscription = { storeId, after, resumes: Boolean(last), wants, stillAuthorized }
+      return { body: null, stream: (closing) => streamEvents(feed, { ...subscription, closing }) }
     },
   ),
   route(

@@ -298,8 +298,8 @@ export type EventFeed = {
   timings: FeedTimings
   join(storeId: string): Channel
   leave(channel: Channel): void
-  /** `isBehind`: more than a page is missing. */
-  read(channel: Channel, after: number, isBehind: boolean): Promise<SealedEvent[]>
+  /** `isBehind`: more than a page may be missing. What nobody waits for any more, because it has closed, is not read. */
+  read(channel: Channel, after: number, isBehind: boolean, closing: AbortSignal): Promise<SealedEvent[]>
   close(): void
 }
 

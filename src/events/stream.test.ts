@@ -8,8 +8,10 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Api, closeSharedService, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { startTicking } from '../../tests/ticks.ts'
 import { newId } from '../core/ids.ts'
+import type { Route } from '../core/route.ts'
 import type { Sql } from '../db/sql.ts'
 import { type EventNotifier, readHead } from './log.ts'
+import { eventRoutes } from './routes.ts'
 import type { EventFeed, SealedEvent } from './schema.ts'
 import { FEED_TIMINGS, newEventFeed, streamEvents } from './stream.ts'
 
@@ -246,7 +248,8 @@ test('while nothing happens a comment comes at least every 15 seconds', async ()
   const channel = { storeId: 'store', streams: 1, notifications: 0, seen: 0, wake: new Set<() => void>() }
   const feed: EventFeed = { timings: FEED_TIMINGS, join: () => channel, leave() {}, read: async () => [], close() {} }
   const closing = new AbortController()
-  const quiet = { storeId: 'store', after: 0, wants: () => true, stillAuthorized: async () => 'yes' as const }
+  const stillAuthorized = async () => 'yes' as const
+  const quiet = { storeId: 'store', after: 0, resumes: false, wants: () => true, stillAuthorized }
   const heard: number[] = []
   const reading = (async () => {
     for await (const _ of streamEvents(feed, { ...quiet, closing: closing.signal })) heard.push(performance.now())
@@ -449,7 +452,9 @@ test('streams that are far behind take turns by account, and one that is not doe
   const notifier = { subscribe: () => () => {} } as Partial<EventNotifier> as EventNotifier
   const feed = newEventFeed({ query } as never, notifier, async (storeId) => storeId.slice(0, 1))
   onTestFinished(() => feed.close())
-  const read = (storeId: string, after: number, isBehind: boolean) => feed.read(feed.join(storeId), after, isBehind)
+  const { signal } = new AbortController()
+  const read = (storeId: string, after: number, isBehind: boolean) =>
+    feed.read(feed.join(storeId), after, isBehind, signal)
   const reads = [1, 2, 3, 4].map((after) => read(after % 2 ? 'a1' : 'a2', after, true))
   await vi.waitFor(() => expect(begun).toEqual(['a1', 'a2']))
   reads.push(read('b', 1, true), read('c', 1, false))
@@ -462,6 +467,57 @@ test('streams that are far behind take turns by account, and one that is not doe
     await new Promise(setImmediate)
   }
   expect(await Promise.all(reads)).toEqual(Array(6).fill([]))
+})
+
+test('streams that resume take turns from their first page on, and those that are gone by their turn read nothing', async () => {
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const query = ({ values }: Sql) => {
+    begun.push(values[0] as string)
+    return new Promise<never[]>((resolve) => ends.push(() => resolve([])))
+  }
+  const notifier = { subscribe: () => () => {} } as Partial<EventNotifier> as EventNotifier
+  const feed = newEventFeed({ query } as never, notifier, async (storeId) => storeId)
+  const closing = new AbortController()
+  onTestFinished(() => {
+    closing.abort()
+    feed.close()
+  })
+  const { handle } = eventRoutes.find(({ id }) => id === 'events.stream') as Route
+  let position = 0
+  const follow = async (storeId: string, last: string | undefined, gone: AbortController) => {
+    const reply = await handle({
+      db: { one: async () => ({ seq: String(++position), hash: '', at: new Date() }) },
+      params: { storeId },
+      query: {},
+      request: { header: () => last },
+      stream: { feed, stillAuthorized: async () => 'yes' },
+    } as never)
+    for await (const _ of reply.stream?.(gone.signal) ?? []);
+  }
+  const settled = async () => {
+    for (let n = 0; n < 20; n++) await new Promise(setImmediate)
+  }
+  const leaving = new AbortController()
+  const many = Array.from({ length: 50 }, () => follow('a', newId('evt'), leaving))
+  await settled()
+  const others = [follow('b', undefined, closing), follow('c', newId('evt'), closing)]
+  await settled()
+  expect(begun).toEqual(['a', 'a', 'b'])
+  ends[0]?.()
+  await settled()
+  expect(begun).toEqual(['a', 'a', 'b', 'c'])
+  leaving.abort()
+  for (const end of ends) end()
+  await Promise.all(many)
+  // At a position that somebody had who has gone.
+  position = 10
+  others.push(follow('a', newId('evt'), closing))
+  await settled()
+  expect(begun).toEqual(['a', 'a', 'b', 'c', 'a'])
+  closing.abort()
+  for (const end of ends) end()
+  await Promise.all(others)
 })
 
 test('many streams of a store read a new event once together, and nothing after it; a read begun before it is not shared', async () => {
@@ -487,7 +543,8 @@ test('many streams of a store read a new event once together, and nothing after 
   })
   const heard: string[] = []
   const listen = async () => {
-    const given = { storeId: 's', after: 0, wants: () => true, stillAuthorized: async () => 'yes' as const }
+    const stillAuthorized = async () => 'yes' as const
+    const given = { storeId: 's', after: 0, resumes: false, wants: () => true, stillAuthorized }
     for await (const text of streamEvents(feed, { ...given, closing: closing.signal })) {
       // Each reader takes its own time.
       await new Promise(setImmediate)
@@ -533,6 +590,7 @@ test('a reader who catches up with nothing that is wanted hears how far it has c
   const stream = streamEvents(feed, {
     storeId: 's',
     after: 0,
+    resumes: false,
     wants: () => false,
     stillAuthorized: async () => 'yes',
     closing: closing.signal,

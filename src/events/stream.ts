@@ -5,7 +5,8 @@
 //
 // A stream reads the next page only when the last one was sent, so a slow reader holds one page at most; http/ cuts off
 // readers that take too long. Authorization is checked again before anything is sent, and every few seconds in between.
-// Whoever is further behind than a page takes turns with others who are, since a filter may let nothing of it through.
+// Whoever resumes, and may be further behind than a page, takes turns with others who do, since a filter may let nothing of it
+// through, and nobody else is to wait for connections meanwhile.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AccountLookup } from '../auth/account.ts'
@@ -36,6 +37,8 @@ const PROGRESS_MS = 2 * SECOND
 /** How long a reader waits before it reconnects, spread so that they do not all reconnect at once. */
 const RETRY_MS = { least: 1_000, spread: 3_000 }
 
+type SharedPage = { page: Promise<SealedEvent[]>; readers: AbortSignal[] }
+
 /** One for each node. */
 export function newEventFeed(
   db: Db,
@@ -45,11 +48,11 @@ export function newEventFeed(
 ): EventFeed {
   const timings = { ...FEED_TIMINGS, ...given }
   const channels = new Map<string, Channel>()
-  const reading = new Map<string, Promise<SealedEvent[]>>()
+  const reading = new Map<string, SharedPage>()
   const catchingUp = newFairSemaphore(CATCHING_UP)
-  const readInTurn = async (storeId: string, after: number) => {
+  const readInTurn = async (storeId: string, after: number, isWanted: () => boolean) => {
     const leave = await catchingUp.enter(await accountOf(storeId))
-    return readSealed(db, storeId, after, PAGE).finally(leave)
+    return (isWanted() ? readSealed(db, storeId, after, PAGE) : Promise.resolve([])).finally(leave)
   }
   const waking = newWakeTurns()
   const wake = (channel: Channel) => {
@@ -86,14 +89,24 @@ export function newEventFeed(
       channel.streams -= 1
       if (channel.streams === 0) channels.delete(channel.storeId)
     },
-    read({ storeId, notifications }, after, isBehind) {
+    read({ storeId, notifications }, after, isBehind, closing) {
       // One that began before a notification does not have what it told of.
       const name = `${storeId} ${after} ${notifications}`
       const shared = reading.get(name)
-      if (shared !== undefined) return shared
-      const page = isBehind ? readInTurn(storeId, after) : readSealed(db, storeId, after, PAGE)
+      if (shared !== undefined) {
+        shared.readers.push(closing)
+        return shared.page
+      }
       const forget = () => void reading.delete(name)
-      reading.set(name, page)
+      const readers = [closing]
+      const isWanted = () => {
+        const isAnybody = readers.some(({ aborted }) => !aborted)
+        // Nobody gets the page that is not read.
+        if (!isAnybody) forget()
+        return isAnybody
+      }
+      const page = isBehind ? readInTurn(storeId, after, isWanted) : readSealed(db, storeId, after, PAGE)
+      reading.set(name, { page, readers })
       // Streams that are woken later have it as well: what came since has a notification of its own.
       page.then(() => setTimeout(forget, isBehind ? 0 : SHARED_FOR_MS).unref(), forget)
       return page
@@ -116,35 +129,36 @@ function readHeadPositions(db: Db, chains: string[]): Promise<{ chain: string; s
 type Subscription = {
   storeId: string
   after: number
+  /** It may be more than a page behind: it begins anywhere but now. */
+  resumes: boolean
   wants: (event: SealedEvent) => boolean
   stillAuthorized: AuthorizationProbe
   closing: AbortSignal
 }
 
 export async function* streamEvents(feed: EventFeed, subscription: Subscription): AsyncGenerator<string> {
-  const { storeId, wants, stillAuthorized, closing } = subscription
+  const { storeId, stillAuthorized, closing } = subscription
   const { timings } = feed
   const latestMs = timings.heartbeatMs - timings.recheckMs - timings.batchMs
   const channel = feed.join(storeId)
-  let { after } = subscription
-  let isBehind = false
+  let after = subscription.after
+  let isBehind = subscription.resumes
   let sentAt = performance.now()
   try {
     yield `retry: ${Math.round(RETRY_MS.least + Math.random() * RETRY_MS.spread)}\n\n`
     while (!closing.aborted) {
       const seen = channel.notifications
-      const reading = feed.read(channel, after, isBehind)
+      const reading = readPage(feed, channel, after, isBehind, subscription)
       while (!(await settlesWithin(reading, sentAt + latestMs - performance.now()))) {
         yield ':\n\n'
         sentAt = performance.now()
       }
-      const events = await reading
-      isBehind = events.length === PAGE
-      const last = events.at(-1)
+      const page = await reading
+      if (page === 'forbidden') return
+      isBehind = page.isFull
+      const { last, text } = page
       if (last) {
-        if ((await stillAuthorized()) !== 'yes') return
         after = last.seq
-        const text = events.filter(wants).map(asMessage).join('')
         // Without an event that is wanted the reader is told how far it has come: it may be cut off and resume.
         if (text !== '' || performance.now() - sentAt >= PROGRESS_MS) {
           yield text === '' ? `id: ${last.id}\n\n` : text
@@ -163,6 +177,24 @@ export async function* streamEvents(feed: EventFeed, subscription: Subscription)
   } finally {
     feed.leave(channel)
   }
+}
+
+type Page = { text: string; last: { seq: number; id: string } | null; isFull: boolean }
+
+/** As text: a reader may take long for it, and the events themselves need more memory. */
+async function readPage(
+  feed: EventFeed,
+  channel: Channel,
+  after: number,
+  isBehind: boolean,
+  { wants, stillAuthorized, closing }: Subscription,
+): Promise<Page | 'forbidden'> {
+  const events = await feed.read(channel, after, isBehind, closing)
+  const last = events.at(-1)
+  if (!last) return { text: '', last: null, isFull: false }
+  if ((await stillAuthorized()) !== 'yes') return 'forbidden'
+  const text = events.filter(wants).map(asMessage).join('')
+  return { text, last: { seq: last.seq, id: last.id }, isFull: events.length === PAGE }
 }
 
 /** False when the time is over before. */

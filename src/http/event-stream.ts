@@ -8,6 +8,7 @@ import { SECOND } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import type { Stream } from '../core/route.ts'
 import { newConcurrencyLimiter } from '../limits/concurrency.ts'
+import { newPlaceBound } from '../limits/place-bound.ts'
 import { MAX_CONNECTIONS } from './connections.ts'
 
 /** How many streams may be open at a time. Of a node's connections (connections.ts), a fifth is left for everything else. */
@@ -20,6 +21,14 @@ export const CHANGE_SEATS: Seats = { ofNode: SEATS_OF_NODE, ofCaller: 2_000, ofS
 const SLOW_MS = 10 * SECOND
 /** When a stream ends, its last text has this long to be sent. */
 const END_MS = SECOND
+/** As much is handed on at a time. The rest of a page waits until the client has read it. */
+const PIECE_BYTES = 64 * 1024
+/**
+ * What all pages take that wait to be read, about: of each byte the text is kept, too, in two bytes a character. Of more, the
+ * account that holds the most loses the stream that has waited the longest.
+ */
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024
+const KEPT_FOR_A_BYTE = 3
 
 export type EventStreams = {
   /** Throws when there are too many streams, or the service is stopping. */
@@ -32,12 +41,24 @@ export type EventStreams = {
 /** Whose seat a stream takes. `store` is null for streams about many stores. */
 type StreamHolder = { callerId: string; store: { id: string; account: string } | null }
 
-export type OpenStream = { closing: AbortController; slowMs: number; done(): void }
+export type OpenStream = {
+  closing: AbortController
+  slowMs: number
+  done(): void
+  /** So much of it waits to be read. Over all streams this has a bound, and the stream may be closed. */
+  hold(bytes: number): void
+  release(): void
+}
 
-export function newEventStreams(slowMs = SLOW_MS, seats = EVENT_SEATS): EventStreams {
+export function newEventStreams(
+  slowMs = SLOW_MS,
+  seats = EVENT_SEATS,
+  maxUnreadBytes = MAX_UNREAD_BYTES,
+): EventStreams {
   const ofCaller = `You have ${seats.ofCaller} streams open on this node. Close one first.`
   const limiter = newConcurrencyLimiter(seats.ofNode)
   const streams = new Set<OpenStream>()
+  const unread = newPlaceBound<OpenStream>(maxUnreadBytes, (stream) => stream.done())
   let stopping = false
   return {
     admit({ callerId, store }) {
@@ -52,7 +73,7 @@ export function newEventStreams(slowMs = SLOW_MS, seats = EVENT_SEATS): EventStr
         account: store && store.account,
         onEvicted: () => stream.done(),
       })
-      const stream = {
+      const stream: OpenStream = {
         closing: new AbortController(),
         slowMs,
         done() {
@@ -60,6 +81,8 @@ export function newEventStreams(slowMs = SLOW_MS, seats = EVENT_SEATS): EventStr
           slot.release()
           stream.closing.abort()
         },
+        hold: (bytes: number) => unread.add(stream, store?.account ?? callerId, bytes),
+        release: () => void unread.delete(stream),
       }
       streams.add(stream)
       return stream
@@ -72,15 +95,11 @@ export function newEventStreams(slowMs = SLOW_MS, seats = EVENT_SEATS): EventStr
   }
 }
 
-export async function pipeEvents(
-  response: ServerResponse,
-  stream: Stream,
-  { closing, slowMs, done }: OpenStream,
-): Promise<void> {
+export async function pipeEvents(response: ServerResponse, stream: Stream, open: OpenStream): Promise<void> {
+  const { closing, done } = open
   response.once('close', done)
   try {
-    for await (const text of stream(closing.signal))
-      if (!response.write(text) && !(await drained(response, slowMs, closing.signal))) break
+    for await (const text of stream(closing.signal)) if (!(await write(response, text, open))) break
   } catch {
     response.destroy()
   }
@@ -88,6 +107,24 @@ export async function pipeEvents(
   const timeout = setTimeout(() => response.destroy(), END_MS)
   response.once('close', () => clearTimeout(timeout))
   response.end()
+}
+
+/** False when the client did not read in time, or the stream is closing. */
+async function write(response: ServerResponse, text: string, open: OpenStream): Promise<boolean> {
+  for (const piece of piecesOf(text)) {
+    if (response.write(piece)) continue
+    open.hold(KEPT_FOR_A_BYTE * text.length)
+    const inTime = await drained(response, open.slowMs, open.closing.signal)
+    open.release()
+    if (!inTime) return false
+  }
+  return true
+}
+
+function* piecesOf(text: string): Generator<string | Buffer> {
+  if (text.length <= PIECE_BYTES) return yield text
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES)
 }
 
 /** False when the client did not read in time, or the stream is closing. */
