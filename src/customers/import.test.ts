@@ -383,6 +383,31 @@ test('imports can change all customers of a store twice a day, those of people m
   expect((await send(named('Seventh', ...abc))).body.results).toHaveLength(3)
 })
 
+test('without READ, a right and a wrong guess at a customer look the same once no more can be changed or added', async () => {
+  const { api, keys, as, member, send } = await opened({ MAX_CUSTOMERS_PER_STORE: '3', MAX_ADDRESSES_PER_USER: '2' })
+  const clerk = { as: (await api.post(keys, { ...NEW_KEY, permissions: ['MANAGE_CUSTOMERS'] }, as)).body.key }
+  const ada = { externalId: 'ada', email: 'ada@example.com', name: 'Ada', addresses: [NEW_ADDRESS] }
+  await send([ada], as)
+  const own = (name: string) => ['a', 'b'].map((externalId) => ({ externalId, name }))
+  for (const name of ['First', 'Second', 'Third', 'Fourth']) expect((await send(own(name), clerk)).status).toBe(200)
+  const guesses = [{ email: ada.email }, { email: 'bob@example.com' }, { name: 'Ada' }, { name: 'Bob' }]
+  for (const guess of guesses) {
+    const { status, body } = await send([{ externalId: 'ada', ...guess }], clerk)
+    expect([status, body.code], JSON.stringify(guess)).toEqual([429, 'rate_limited'])
+  }
+  // What says nothing of them is no guess.
+  const outcome = async (addresses: object[], whose = clerk) =>
+    (await send([{ externalId: 'ada', addresses }], whose)).body.results[0].status
+  expect(await outcome([])).toBe('updated')
+  expect(await outcome([NEW_ADDRESS])).toBe('updated')
+  expect(await outcome([elsewhere])).toBe('updated')
+  expect([await outcome([NEW_ADDRESS]), await outcome([elsewhere])]).toEqual(['failed', 'failed'])
+  expect(await outcome([{ ...NEW_ADDRESS, addressLine1: '3 Infinite Loop' }])).toBe('failed')
+  // Whoever may read them may say again what is so.
+  const manager = { as: (await member('MANAGER')).token }
+  expect(await outcome([NEW_ADDRESS, elsewhere, NEW_ADDRESS], manager)).toBe('updated')
+})
+
 test('what a user, or the keys of a store, leave stored for retries is limited', async () => {
   const { api, keys, as, by, send, sql } = await opened({ RATE_LIMIT: '40' })
   const spareKey = { ...NEW_KEY, permissions: ['READ'], credits: { remaining: 1 }, metadata: { a: 'x'.repeat(10_000) } }

@@ -8,7 +8,7 @@ import { type AddressSpec, type Insert, insertAddresses, newInsert } from '../bi
 import type { AddressOwner } from '../billing/owner.ts'
 import { ADDRESS_LENGTHS, type NormalAddress } from '../billing/schema.ts'
 import { unsealText } from '../billing/sealed-text.ts'
-import type { Manager } from '../core/caller.ts'
+import { heldPermissions, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { type Fault, newFaultLimit } from '../core/errors.ts'
 import type { Answer, Idempotency } from '../core/route.ts'
@@ -83,19 +83,23 @@ async function writeLines(
 ): Promise<Set<ParsedLine>> {
   const customers = await findCustomers(tx, storeId, sound(lines))
   const kept = await readAddresses(tx, instance, storeId, sound(lines), customers)
-  const added = new Map(sound(lines).map((line) => [line, newAddresses(instance, line, kept)]))
+  const mayRead = heldPermissions(caller).includes('READ')
+  const added = new Map(sound(lines).map((line) => [line, newAddresses(instance, line, kept, mayRead)]))
   const strangers = sound(lines).filter(({ externalId }) => !customers.has(externalId as string))
   const room = await takeRoom(tx, instance, storeId, strangers.length)
   for (const line of strangers.slice(room)) line.faults.push(noRoom(instance, line))
   const created = new Set<ParsedLine>()
   const [inserts, events] = [[] as NewCustomer[], [] as EventRow[]]
   const updates: Parameters<typeof updateRecords>[1] = []
+  let guesses = 0
   const pause = newPause()
   for (const line of sound(lines)) {
     await pause()
     const before = customers.get(line.externalId as string)
     if (before) {
       const { changed, after } = changesOf(unsealRecord(instance.keyring, wrappedKeyOf(before), before), line.changes)
+      // Whoever may not read it would learn from the limit whether what they say is so.
+      if (changed.length === 0 && !mayRead && saysSomething(line)) guesses += 1
       if (changed.length === 0) continue
       updates.push(toUpdate(instance.keyring, { ...before, updated_at: now() }, after))
       events.push(newEvent(caller, storeId, 'customer.updated', before.user_id, { changed }))
@@ -108,16 +112,21 @@ async function writeLines(
       created.add(line)
     }
   }
-  if (updates.length > 0) {
+  const more = updates.length + guesses
+  if (more > 0) {
     const most = instance.maxCustomersPerStore
     const max = DAILY_CHANGES * most + reserveOf(most, caller)
-    await countToday(tx, storeId, 'customer_changes', { more: updates.length, max, detail: DAY_LIMIT_REACHED })
+    await countToday(tx, storeId, 'customer_changes', { more, max, detail: DAY_LIMIT_REACHED })
   }
   await insertCustomers(tx, inserts)
   await updateRecords(tx, updates)
   await writeEvents(tx, events)
   await writeAddresses(tx, instance, caller, storeId, added, customers)
   return created
+}
+
+function saysSomething({ changes }: ParsedLine): boolean {
+  return changes.email !== undefined || changes.name !== undefined
 }
 
 function sound(lines: ParsedLine[]): ParsedLine[] {
@@ -189,17 +198,22 @@ async function readAddresses(
   return kept
 }
 
-/** The addresses of a line that its customer does not have yet; with too many of them the line gets a fault. */
-function newAddresses(instance: Instance, line: ParsedLine, all: KeptAddresses): AddressSpec[] {
+/**
+ * The addresses of a line that its customer does not have yet; with too many of them the line gets a fault. For whoever may not
+ * read them, those that the customer has already count again: they would learn from the limit which these are.
+ */
+function newAddresses(instance: Instance, line: ParsedLine, all: KeptAddresses, mayRead: boolean): AddressSpec[] {
   const kept = all.get(line.externalId as string) ?? []
-  const seen = new Set(kept)
-  const added = line.addresses.filter(({ address }) => {
-    const content = contentOf(address)
-    return !seen.has(content) && seen.add(content)
-  })
+  const sent = new Map<string, AddressSpec>()
+  for (const spec of line.addresses) {
+    const content = contentOf(spec.address)
+    if (!sent.has(content)) sent.set(content, spec)
+  }
+  const added = new Map(sent)
+  for (const content of kept) added.delete(content)
   const max = instance.maxAddressesPerUser
-  if (kept.length + added.length > max) line.faults.push(tooMany(line, max))
-  return added
+  if (kept.length + (mayRead ? added : sent).size > max) line.faults.push(tooMany(line, max))
+  return [...added.values()]
 }
 
 function noRoom(instance: Instance, { n }: ParsedLine): Fault {
