@@ -4,10 +4,21 @@
 import { ago } from '../core/clock.ts'
 import { type BatchResult, countedBatch, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
-import { fragment, sql } from '../db/sql.ts'
+import { fragment, type Sql, sql } from '../db/sql.ts'
 import { RETENTION_MS } from './stores.ts'
 
-const CONTENTS = ['addresses', 'address_versions', 'address_defaults', 'invitations', 'members', 'webhooks'] as const
+const CONTENTS = [
+  'addresses',
+  'address_versions',
+  'address_defaults',
+  'invitations',
+  'members',
+  'former_members',
+  'former_links',
+  'webhooks',
+] as const
+/** What belongs to a key, if it may be much. */
+const OF_KEYS = ['key_usage', 'key_rotations'] as const
 
 export function purgeStores(db: Db): Promise<number> {
   return runInBatches(db, async (tx, size) => {
@@ -31,7 +42,7 @@ export function purgeStores(db: Db): Promise<number> {
   })
 }
 
-/** Has more until no key is left. A key may have some thousand rows of usage, which go before it. */
+/** Has more until no key is left. A key may have thousands of rows of usage and of rotations, which go before it. */
 async function purgeKeys(tx: Db, size: number, storeId: string): Promise<BatchResult> {
   const keys = await tx.query<{ id: string }>(sql`
     select id
@@ -42,26 +53,15 @@ async function purgeKeys(tx: Db, size: number, storeId: string): Promise<BatchRe
        for update`)
   const ids = keys.map(({ id }) => id)
   if (ids.length === 0) return { rows: 0, hasMore: false }
-  const usage = await countedBatch(
-    tx,
-    size,
-    sql`
-      with gone as (
-        delete from key_usage
-         where ctid = any(array(
-                 select ctid
-                   from key_usage
-                  where key_id = any(${ids})
-                  limit ${size}
-               ))
-     returning 1
-      )
-      select count(*)::int as count
-        from gone`,
-  )
+  let rows = 0
+  for (const table of OF_KEYS) {
+    const done = await deleteUpTo(tx, size, table, sql`key_id = any(${ids})`)
+    rows += done.rows
+    if (done.hasMore) return { rows, hasMore: true }
+  }
   // What else belongs to a key, a few rows, goes with it.
-  if (!usage.hasMore) await tx.query(sql`delete from api_keys where id = any(${ids})`)
-  return { rows: usage.rows + (usage.hasMore ? 0 : ids.length), hasMore: true }
+  await tx.query(sql`delete from api_keys where id = any(${ids})`)
+  return { rows: rows + ids.length, hasMore: true }
 }
 
 /** With a customer whom the store kept on their behalf goes their user, since nobody else knows them. */
@@ -89,7 +89,10 @@ function purgeCustomers(tx: Db, size: number, storeId: string): Promise<BatchRes
   )
 }
 
-const purgeContents = (table: (typeof CONTENTS)[number]) => (tx: Db, size: number, storeId: string) => {
+const purgeContents = (table: (typeof CONTENTS)[number]) => (tx: Db, size: number, storeId: string) =>
+  deleteUpTo(tx, size, table, sql`store_id = ${storeId}`)
+
+function deleteUpTo(tx: Db, size: number, table: string, rows: Sql): Promise<BatchResult> {
   const name = fragment(table)
   return countedBatch(
     tx,
@@ -100,7 +103,7 @@ const purgeContents = (table: (typeof CONTENTS)[number]) => (tx: Db, size: numbe
          where ctid = any(array(
                  select ctid
                    from ${name}
-                  where store_id = ${storeId}
+                  where ${rows}
                   limit ${size}
                ))
      returning 1

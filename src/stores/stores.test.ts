@@ -529,6 +529,34 @@ test('a deleted store is restored within 30 days, with all it had, by an owner w
   expect((await restore(late)).body.code).toBe('store_not_found')
 })
 
+test('what a store may have much of is purged in batches, not with what it belongs to', async () => {
+  const { api, owner, store, keys, member, sql, service } = await shop({ alone: true })
+  const as = { as: owner.token }
+  const { id } = (await api.post(keys, NEW_KEY, as)).body
+  await api.post(`${keys}/${id}/rotate`, {}, as)
+  const customer = await member('CUSTOMER')
+  await api.put(`/v1/user/store/${store.id}/customers/42`, { userId: customer.id }, as)
+  for (const gone of [customer, await member('STAFF')])
+    expect((await api.delete(`/v1/user/store/${store.id}/members/${gone.id}`, as)).status).toBeLessThan(300)
+  await api.delete(`/v1/user/store/${store.id}`, as)
+  const tables = { key_rotations: 'key_id', former_members: 'store_id', former_links: 'store_id' }
+  for (const [table, column] of Object.entries(tables)) {
+    expect(await sql(`select count(*)::int > 0 as found from ${table}`), table).toEqual([{ found: true }])
+    const [{ name, definition }] = await sql(
+      `select conname as name, pg_get_constraintdef(oid) as definition
+         from pg_constraint
+        where conrelid = $1::regclass and contype = 'f' and pg_get_constraintdef(oid) like $2`,
+      [table, `FOREIGN KEY (${column}) %`],
+    )
+    const kept = definition.replace('CASCADE', 'RESTRICT')
+    expect(kept).not.toBe(definition)
+    await sql(`alter table ${table} drop constraint ${name}, add constraint ${name} ${kept}`)
+  }
+  travel(31 * DAY)
+  await purgeStores(service.db)
+  expect(await sql('select from stores where id = $1', [store.id])).toEqual([])
+})
+
 test('members are found by their role, and by a part of their name or e-mail', async () => {
   const { api, owner, store, member } = await shop()
   const staff = await member('STAFF')

@@ -42,6 +42,7 @@ export const webhookRoutes: Route[] = [
       etag: true,
       errors: ['cannot_grant', 'limit_exceeded', 'secret_no_longer_available'],
       revealsSecret: true,
+      checkReplay: ({ caller }) => checkBounds(caller, 'webhook'),
       effect: 'own',
       access: 'unchanged',
       example: { body: { url: 'https://shop.example/hooks', types: ['key.*'], description: 'The warehouse' } },

@@ -125,6 +125,21 @@ test('a lost answer is asked for again, and shows the same secret and no second 
   ])
 })
 
+test('403: a key that was bound meanwhile does not get the secret again that it may no longer make', async () => {
+  const { api, as, webhooks, far, store } = await listening()
+  const keys = `/v1/user/store/${store.id}/keys`
+  const { id, key } = (await api.post(keys, { ...NEW_KEY, permissions: ['MANAGE_WEBHOOKS'] }, { as })).body
+  const again = async (path: string, headers: Record<string, string>) => {
+    const { status, body } = await api.post(path, { url: far.url, types: ['*'] }, { as: key, headers })
+    return [status, body.code ?? typeof body.secret]
+  }
+  const headers = { 'idempotency-key': randomUUID() }
+  expect(await again(webhooks, headers)).toEqual([201, 'string'])
+  expect(await again(webhooks, headers)).toEqual([201, 'string'])
+  await api.patch(`${keys}/${id}`, { rateLimit: { limit: 1_000, windowSeconds: 60 } }, { as })
+  expect(await again(webhooks, headers)).toEqual([403, 'cannot_grant'])
+})
+
 test('422: types that do not exist, and everything else that is wrong, at once', async () => {
   const { api, owner, store } = await shop()
   const bad = { url: 'http://shop.example', types: ['key.*', 'key.eaten', 'user.created', 'k*'], description: '' }

@@ -262,6 +262,23 @@ function quietNode(storeIds: string[] | null = [STORE]) {
   return { clock, hub, open, request }
 }
 
+test('a stream does not begin whose token has changed since it was asked for, however long that was ago', () => {
+  const { clock, hub, request } = quietNode()
+  const asked = request()
+  expect(hub.canJoin(asked)).toBe(true)
+  clock.now += 20
+  hub.received('svc_1', 'svc_1')
+  expect(hub.canJoin(asked)).toBe(false)
+  for (let n = 0; n < 20; n++) {
+    clock.now += 1_000
+    hub.received('svc_2', 'svc_2')
+  }
+  expect(hub.join(asked, () => {})).toBe(null)
+  clock.now += 60_000
+  hub.received('svc_2', 'svc_2')
+  expect(hub.join(request(), () => {})).not.toBe(null)
+})
+
 test('a beat never overtakes a change, however slowly the stream is read', async () => {
   const { clock, hub, open } = quietNode()
   const stream = open()

@@ -32,6 +32,8 @@ const SLOTS = 20
 /** Changes are gathered for this long before they are told. A beat does not wait for it. */
 const GATHER_MS = 10
 const LIFE_MS = 30 * SECOND
+/** A change of a token is known for so long: a stream begins some time after its request has come. */
+const KNOWN_FOR_MS = 60 * SECOND
 /** Lives differ by up to this share, so that streams that began together do not end together. */
 const LIFE_SPREAD = 0.2
 /** With more changed keys of one store at a time, the store is told instead. */
@@ -54,7 +56,7 @@ type ChangesState = {
   /** The changes of the last minute, oldest first, and since when all of them are there. */
   ring: Change[]
   completeSince: number
-  /** Service tokens that changed a moment ago: a caller cache may not know it yet. */
+  /** Service tokens that changed of late: a caller cache may not have known it yet when a stream was asked for. */
   tokensChangedAt: Map<string, number>
   gathered: Change[]
   gathering: NodeJS.Timeout | null
@@ -148,9 +150,14 @@ function remember(state: ChangesState, change: Change): void {
 }
 
 function onTokenChanged(state: ChangesState, id: string, at: number): void {
-  for (const [token, changedAt] of state.tokensChangedAt)
-    if (changedAt < at - SECOND) state.tokensChangedAt.delete(token)
-  state.tokensChangedAt.set(id, at)
+  const { tokensChangedAt } = state
+  for (const [token, changedAt] of tokensChangedAt) {
+    if (changedAt >= at - KNOWN_FOR_MS) break
+    tokensChangedAt.delete(token)
+  }
+  // To the end: the oldest come first.
+  tokensChangedAt.delete(id)
+  tokensChangedAt.set(id, at)
   for (const subscriber of subscribersOf(state)) if (subscriber.serviceId === id) end(subscriber)
 }
 
