@@ -277,6 +277,30 @@ test('what has waited on connections that broke is forgotten', async () => {
   await expect.poll(() => client.answers().length).toBe(3)
 })
 
+test('of requests that wait behind others, the address with the most loses a connection, and nobody else does', async () => {
+  const { connect } = await world((request, response) => {
+    if (request.url === '/0') response.write('hello')
+    else response.end('served')
+  })
+  const lone = connect('127.0.0.2')
+  lone.write(get(0) + get(1))
+  const crowd = numbers(300).map(() => connect())
+  for (const { write, socket } of crowd) {
+    socket.on('error', () => {})
+    write(
+      get(0) +
+        numbers(4)
+          .map(() => post('/1', 'x'.repeat(60_000)))
+          .join(''),
+    )
+  }
+  await expect.poll(() => crowd.filter(({ socket }) => socket.destroyed).length).toBeGreaterThan(20)
+  const late = connect('127.0.0.3')
+  late.write(get(1) + get(2) + get(3))
+  await expect.poll(() => late.answers().length).toBe(3)
+  expect(lone.socket.destroyed).toBe(false)
+})
+
 test('an address that goes on asking though it was refused gets its refusals at a steady pace, and others do not wait', async () => {
   const { connect } = await world(
     (request, response) => {

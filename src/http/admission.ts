@@ -33,7 +33,7 @@ export type Admission = {
 
 /** More requests than these that wait behind one under way end the connection: no client needs so many answers at once. */
 const MAX_PIPELINED = 100
-/** What those that wait may take of memory: on one connection, and on all of them. */
+/** What those that wait may take of memory: on one connection, and on all of them, where the address with the most loses one. */
 const MAX_PIPELINED_BYTES = 256 * 1024
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
 /** Requests of high priority that wait for their turn. */
@@ -81,8 +81,8 @@ class AdmissionControl {
   readonly #turns: ReturnType<typeof newReadingTurns>
   readonly #queues: Record<Priority, FairQueue<Admitted>>
   readonly #pipelined = new WeakMap<Socket, Pipelined>()
-  /** Of all requests that wait behind one of their connection. */
-  #waitingBytes = 0
+  /** Connections by what waits behind the request under way. */
+  readonly #waiting = newPlaceBound<Socket>(MAX_WAITING_BYTES, (socket) => socket.destroy())
   /** Requests whose body is arriving: they do not count as in flight. */
   readonly #arriving = newPlaceBound<IncomingMessage>(MAX_ARRIVING, ({ socket }) => socket.destroy())
   #held: (() => void)[] | null = null
@@ -183,11 +183,10 @@ class AdmissionControl {
     const { socket } = request
     const pipelined = this.#pipelined.get(socket) ?? this.#newPipelined(socket)
     const bytes = bytesOf(request)
-    const isTooMuch = pipelined.bytes + bytes > MAX_PIPELINED_BYTES || this.#waitingBytes + bytes > MAX_WAITING_BYTES
-    if (isTooMuch || pipelined.requests >= MAX_PIPELINED) return false
-    this.#count(pipelined, 1, bytes)
+    if (pipelined.bytes + bytes > MAX_PIPELINED_BYTES || pipelined.requests >= MAX_PIPELINED) return false
+    this.#count(socket, pipelined, 1, bytes)
     response.once('socket', () => {
-      this.#count(pipelined, -1, -bytes)
+      this.#count(socket, pipelined, -1, -bytes)
       this.#admit(request, response)
     })
     return true
@@ -196,14 +195,15 @@ class AdmissionControl {
   #newPipelined(socket: Socket): Pipelined {
     const pipelined = { requests: 0, bytes: 0 }
     this.#pipelined.set(socket, pipelined)
-    socket.once('close', () => this.#count(pipelined, -pipelined.requests, -pipelined.bytes))
+    socket.once('close', () => this.#count(socket, pipelined, -pipelined.requests, -pipelined.bytes))
     return pipelined
   }
 
-  #count(pipelined: Pipelined, requests: number, bytes: number): void {
+  #count(socket: Socket, pipelined: Pipelined, requests: number, bytes: number): void {
     pipelined.requests += requests
     pipelined.bytes += bytes
-    this.#waitingBytes += bytes
+    this.#waiting.delete(socket)
+    if (pipelined.bytes > 0) this.#waiting.add(socket, this.#connections.placeOf(socket), pipelined.bytes)
   }
 
   #awaitBody(request: IncomingMessage, response: ServerResponse, ticket: Ticket): void {
