@@ -507,14 +507,20 @@ test('streams that resume take turns from their first page on, and those that ar
   ends[0]?.()
   await settled()
   expect(begun).toEqual(['a', 'a', 'b', 'c'])
+  // A live one does not wait for the turn of one that resumes at the same position.
+  position = 9
+  others.push(follow('a', undefined, closing))
+  await settled()
+  expect(begun).toEqual(['a', 'a', 'b', 'c', 'a'])
   leaving.abort()
-  for (const end of ends) end()
   await Promise.all(many)
+  for (const end of ends) end()
+  await settled()
   // At a position that somebody had who has gone.
   position = 10
   others.push(follow('a', newId('evt'), closing))
   await settled()
-  expect(begun).toEqual(['a', 'a', 'b', 'c', 'a'])
+  expect(begun).toEqual(['a', 'a', 'b', 'c', 'a', 'a'])
   closing.abort()
   for (const end of ends) end()
   await Promise.all(others)

@@ -8,7 +8,6 @@
 // Whoever resumes, and may be further behind than a page, takes turns with others who do, since a filter may let nothing of it
 // through, and nobody else is to wait for connections meanwhile.
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { AccountLookup } from '../auth/account.ts'
 import { MINUTE, SECOND } from '../core/clock.ts'
 import { newWakeTurns } from '../core/wake-turns.ts'
@@ -90,8 +89,8 @@ export function newEventFeed(
       if (channel.streams === 0) channels.delete(channel.storeId)
     },
     read({ storeId, notifications }, after, isBehind, closing) {
-      // One that began before a notification does not have what it told of.
-      const name = `${storeId} ${after} ${notifications}`
+      // One that began before a notification does not have what it told of, and one in turn may have to wait.
+      const name = `${storeId} ${after} ${notifications} ${isBehind}`
       const shared = reading.get(name)
       if (shared !== undefined) {
         shared.readers.push(closing)
@@ -149,7 +148,8 @@ export async function* streamEvents(feed: EventFeed, subscription: Subscription)
     while (!closing.aborted) {
       const seen = channel.notifications
       const reading = readPage(feed, channel, after, isBehind, subscription)
-      while (!(await settlesWithin(reading, sentAt + latestMs - performance.now()))) {
+      while (!(await settlesWithin(reading, sentAt + latestMs - performance.now(), closing))) {
+        if (closing.aborted) return
         yield ':\n\n'
         sentAt = performance.now()
       }
@@ -191,21 +191,28 @@ async function readPage(
 ): Promise<Page | 'forbidden'> {
   const events = await feed.read(channel, after, isBehind, closing)
   const last = events.at(-1)
-  if (!last) return { text: '', last: null, isFull: false }
+  if (!last || closing.aborted) return { text: '', last: null, isFull: false }
   if ((await stillAuthorized()) !== 'yes') return 'forbidden'
   const text = events.filter(wants).map(asMessage).join('')
   return { text, last: { seq: last.seq, id: last.id }, isFull: events.length === PAGE }
 }
 
-/** False when the time is over before. */
-async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const timer = new AbortController()
-  const late = sleep(Math.max(0, ms), false, { signal: timer.signal })
-  const settled = promise.then(
-    () => true,
-    () => true,
-  )
-  return Promise.race([settled, late]).finally(() => timer.abort())
+/** False when the time is over before, or the stream closes. */
+function settlesWithin(promise: Promise<unknown>, ms: number, closing: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const over = (isSettled: boolean) => {
+      clearTimeout(timer)
+      closing.removeEventListener('abort', onClosing)
+      resolve(isSettled)
+    }
+    const onClosing = () => over(false)
+    const timer = setTimeout(over, Math.max(0, ms), false)
+    closing.addEventListener('abort', onClosing)
+    promise.then(
+      () => over(true),
+      () => over(true),
+    )
+  })
 }
 
 /** Until a notification comes, or it is time to check the authorization again. */

@@ -55,7 +55,7 @@ test('a page is handed on in pieces, no faster than it is read, and arrives as i
 
 test('of pages that nobody reads, the account that holds the most loses the one that has waited the longest', async () => {
   const page = 'x'.repeat(100_000)
-  const streams = newEventStreams(undefined, SEATS, 10 * 3 * page.length)
+  const streams = newEventStreams(undefined, SEATS, 10 * 5 * page.length)
   const open = (account: string) => {
     const stream = streams.admit({ callerId: 'caller', store: { id: `store_${account}`, account } })
     return { stream, ...pipe(stream, page) }

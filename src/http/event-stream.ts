@@ -17,18 +17,19 @@ const SEATS_OF_NODE = 0.4 * MAX_CONNECTIONS
 const EVENT_SEATS: Seats = { ofNode: SEATS_OF_NODE, ofCaller: 100, ofStore: 200 }
 /** Each process of a back end follows the changes of keys, and all of them may have the same token. */
 export const CHANGE_SEATS: Seats = { ofNode: SEATS_OF_NODE, ofCaller: 2_000, ofStore: 2_000 }
-/** A client must read what was written within this time. */
+/** A client must read what was written within this time, and each further piece of a page within another second. */
 const SLOW_MS = 10 * SECOND
+const SLOW_MS_OF_PIECE = SECOND
 /** When a stream ends, its last text has this long to be sent. */
 const END_MS = SECOND
 /** As much is handed on at a time. The rest of a page waits until the client has read it. */
 const PIECE_BYTES = 64 * 1024
 /**
- * What all pages take that wait to be read, about: of each byte the text is kept, too, in two bytes a character. Of more, the
+ * What all pages take that wait to be read, at most: of each character its bytes and, in the text, two more. Of more, the
  * account that holds the most loses the stream that has waited the longest.
  */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024
-const KEPT_FOR_A_BYTE = 3
+const KEPT_FOR_A_CHARACTER = 5
 
 export type EventStreams = {
   /** Throws when there are too many streams, or the service is stopping. */
@@ -111,10 +112,12 @@ export async function pipeEvents(response: ServerResponse, stream: Stream, open:
 
 /** False when the client did not read in time, or the stream is closing. */
 async function write(response: ServerResponse, text: string, open: OpenStream): Promise<boolean> {
+  let deadline = performance.now() + open.slowMs - SLOW_MS_OF_PIECE
   for (const piece of piecesOf(text)) {
+    deadline += SLOW_MS_OF_PIECE
     if (response.write(piece)) continue
-    open.hold(KEPT_FOR_A_BYTE * text.length)
-    const inTime = await drained(response, open.slowMs, open.closing.signal)
+    open.hold(KEPT_FOR_A_CHARACTER * text.length)
+    const inTime = await drained(response, deadline - performance.now(), open.closing.signal)
     open.release()
     if (!inTime) return false
   }

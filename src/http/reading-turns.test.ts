@@ -4,7 +4,12 @@ import { newReadingTurns } from './reading-turns.ts'
 
 test('connections that were answered or opened since are paused with the next refusals, and get their turn by ticks', () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  onTestFinished(() => void vi.useRealTimers())
+  let now = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+  onTestFinished(() => {
+    clock.mockRestore()
+    vi.useRealTimers()
+  })
   const paused = new Set<number>()
   const sockets = [0, 1, 2, 3, 4].map((n) => fakeSocket(n, paused))
   const [first, second] = sockets as [Socket, Socket]
@@ -19,7 +24,10 @@ test('connections that were answered or opened since are paused with the next re
   expect([...paused]).toEqual([0, 2, 3, 4])
   // Those first that have waited the longest.
   idle = []
-  vi.advanceTimersByTime(40)
+  for (let n = 0; n < 2; n++) {
+    now += 20
+    vi.advanceTimersByTime(20)
+  }
   expect([...paused]).toEqual([3, 4])
   // The third keeps its turn: no request has come.
   turns.wasRead(first, 'normal')

@@ -105,6 +105,7 @@ function deleteUpTo(tx: Db, size: number, table: string, rows: Sql): Promise<Bat
                    from ${name}
                   where ${rows}
                   limit ${size}
+                    for update skip locked
                ))
      returning 1
       )

@@ -99,8 +99,13 @@ function newSecure(account: string, shares: ThreadShares) {
   return (options: Options, socket: Socket, address: string, done: Done) => {
     // Whatever happens to it while it waits for its turn is told by what follows.
     socket.on('error', () => {})
-    shares.enter(account, address).then(
-      (end) => {
+    const fail = (error: Error) => {
+      socket.destroy()
+      done(error, null)
+    }
+    shares
+      .enter(account, address)
+      .then((end) => {
         const connection = new PacedConnection(socket, shares, account)
         connection.once('close', () => end(connection.endHandshake(), false))
         // undici passes it on to Node.js, which takes any stream.
@@ -110,12 +115,8 @@ function newSecure(account: string, shares: ThreadShares) {
           guardEvents(secured, (ms) => shares.spend(account, ms))
           done(null, secured)
         })
-      },
-      (error) => {
-        socket.destroy()
-        done(error, null)
-      },
-    )
+      })
+      .catch(fail)
   }
 }
 
@@ -147,6 +148,8 @@ class PacedConnection extends Duplex {
   readonly #account: string
   #unread: Buffer = NOTHING
   #received = 0
+  /** When TLS began to work on what it works on; 0 when it does not. */
+  #workingSince = 0
   #handshakeMs = 0
   #isHandshake = true
   #isReading = false
@@ -179,20 +182,23 @@ class PacedConnection extends Duplex {
   /** From now on the receiver may send as much as it likes. Returns how long TLS has worked on what came until now. */
   endHandshake(): number {
     this.#isHandshake = false
-    return this.#handshakeMs
+    return this.#handshakeMs + this.#workedMs()
   }
 
   #read(): void {
     // TLS asks for more while it works on a piece.
     if (this.#isReading) return
     this.#isReading = true
+    let wantsMore = true
     while (this.#unread.length > 0 && !this.destroyed && this.#mayRead()) {
       const piece = this.#unread.subarray(0, PIECE_BYTES)
       this.#unread = this.#unread.subarray(PIECE_BYTES)
-      if (!this.#work(piece)) break
+      wantsMore = this.push(piece)
+      if (!wantsMore) break
     }
     this.#isReading = false
-    if (this.#unread.length > 0) return void this.#socket.pause()
+    if (this.#unread.length > 0 || !wantsMore) this.#socket.pause()
+    if (this.#unread.length > 0) return
     if (this.#isAtEnd) this.push(null)
     if (this.#isClosed) setImmediate(() => this.destroy())
   }
@@ -211,14 +217,22 @@ class PacedConnection extends Duplex {
     return restMs === 0
   }
 
-  /** Whether TLS wants more. */
-  #work(piece: Buffer): boolean {
-    const began = performance.now()
-    const wantsMore = this.push(piece)
-    const ms = performance.now() - began
-    if (this.#isHandshake) this.#handshakeMs += ms
-    this.#shares.spend(this.#account, ms)
-    return wantsMore
+  #workedMs(): number {
+    return this.#workingSince === 0 ? 0 : performance.now() - this.#workingSince
+  }
+
+  /** TLS works on each piece when it is told of it: within `push`, or later if it has stopped reading meanwhile. */
+  override emit(event: string | symbol, ...told: unknown[]): boolean {
+    if (event !== 'data') return super.emit(event, ...told)
+    this.#workingSince = performance.now()
+    try {
+      return super.emit(event, ...told)
+    } finally {
+      const ms = this.#workedMs()
+      this.#workingSince = 0
+      if (this.#isHandshake) this.#handshakeMs += ms
+      this.#shares.spend(this.#account, ms)
+    }
   }
 
   override _read(): void {

@@ -3,11 +3,12 @@ import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
+import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { newChain } from '../../tests/certificates.ts'
 import type { Resolve } from '../core/dns.ts'
 import { newSender } from './sender.ts'
-import type { ThreadShares } from './thread-shares.ts'
+import { newThreadShares, type ThreadShares } from './thread-shares.ts'
 
 /** TLS_DHE_…: keys are agreed on by Diffie-Hellman with plain numbers, whose size the server chooses. */
 const DHE = [
@@ -250,6 +251,73 @@ test('to read a response of tiny chunks counts for the account, as long as it ta
     chunked.push(await spentFor('chunked'))
   }
   expect(Math.min(...chunked)).toBeGreaterThan(3 * Math.min(...plain))
+})
+
+/** Sends a response in bursts of 64 KiB: half of it in large records of TLS, and half in records of one byte each. */
+const SMALL_RECORDS = `
+  const net = require('node:net')
+  const { TLSSocket } = require('node:tls')
+  const { Duplex } = require('node:stream')
+  const { parentPort, workerData } = require('node:worker_threads')
+  const server = net.createServer((socket) => {
+    socket.on('error', () => {})
+    let burst = null
+    const wire = new Duplex({
+      read() {},
+      write(part, _, done) {
+        if (burst) burst.push(part)
+        else socket.write(part)
+        done()
+      },
+    })
+    socket.on('data', (part) => wire.push(part))
+    const secured = new TLSSocket(wire, { isServer: true, ...workerData })
+    secured.on('error', () => {})
+    const write = (text) => new Promise((done) => secured.write(text, done))
+    secured.on('data', async () => {
+      await write('HTTP/1.1 200 OK\\r\\ntransfer-encoding: chunked\\r\\n\\r\\n1;a=')
+      for (let n = 0; n < 10; n++) {
+        burst = []
+        // After so much TLS is not asked for more at once.
+        await write('x'.repeat(32_000))
+        for (let bytes = 32_000; bytes < 65_500; ) {
+          const before = burst.length
+          await write('x')
+          for (const part of burst.slice(before)) bytes += part.length
+        }
+        socket.write(Buffer.concat(burst))
+        burst = null
+        await new Promise((resolve) => setTimeout(resolve, 30))
+      }
+      await write('\\r\\nx\\r\\n0\\r\\n\\r\\n')
+    })
+  })
+  server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))`
+
+test('all that TLS does counts for the account, also when it reads what came before', async () => {
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const receiver = new Worker(SMALL_RECORDS, { eval: true, workerData: newChain(1) })
+  onTestFinished(() => void receiver.terminate())
+  const [port] = await once(receiver, 'message')
+  const real = newThreadShares()
+  let spentMs = 0
+  const spend = (account: string, ms: number) => {
+    spentMs += ms
+    real.spend(account, ms)
+  }
+  const sender = newSender(async () => ['127.0.0.1'], true, undefined, undefined, { ...real, spend })
+  onTestFinished(() => sender.close())
+  const shareOfPost = async () => {
+    spentMs = 0
+    const before = performance.eventLoopUtilization()
+    const reply = await sender.post(`https://shop.example:${port}/`, {}, '{}', 'user_1')
+    expect(reply).toMatchObject({ status: 200, body: 'x' })
+    return spentMs / performance.eventLoopUtilization(before).active
+  }
+  // The first also compiles the code.
+  await shareOfPost()
+  expect(Math.max(await shareOfPost(), await shareOfPost())).toBeGreaterThan(0.4)
 })
 
 test('a connection has one handshake: a second one is refused, whatever it would bring', async () => {

@@ -9,8 +9,13 @@ import { siteOf } from '../auth/ip.ts'
 const COSTLY_MS = 20
 /** An account rests so many times as long as its receivers have kept the thread busy, ... */
 const REST = { ordinary: 4, costly: 20 }
-/** ... but so much of that rest may be put off. */
+/** ... but so much of that rest may be put off, ... */
 const CREDIT_MS = 2_000
+/**
+ * ... and it is never longer than a connection waits: the process may have stood still in the middle of the work, for which the
+ * account can do nothing.
+ */
+const MAX_REST_MS = 4_000
 /** At once: with a receiver whose last handshake was cheap, with any other, and with all others of an account. */
 const AT_ONCE = { cheap: 4, other: 1, others: 4 }
 const PATIENCE_MS = 5_000
@@ -133,7 +138,8 @@ export function newThreadShares(clock = () => performance.now()): ThreadShares {
     spend(name, ms) {
       const account = accountOf(name)
       const rest = ms >= COSTLY_MS ? REST.costly : REST.ordinary
-      account.restedAt = Math.max(account.restedAt, clock()) + rest * ms
+      const restedAt = Math.max(account.restedAt, clock()) + rest * ms
+      account.restedAt = Math.min(restedAt, clock() + CREDIT_MS + MAX_REST_MS)
     },
     restMs: (name) => restOf(accountOf(name)),
   }
