@@ -63,7 +63,7 @@ export type Answer<Body> = {
   headers?: ResponseHeaders
   /** For a row with `answer: 'events'` or `'changes'`: text sent as it is produced, until it ends or `closing` is aborted. */
   stream?: Stream
-  /** The API keys that changed, where the path does not name them: only these are evicted from the key cache. */
+  /** The API keys that changed, or their stores, where the path does not name them: only these are evicted from the key cache. */
   changedKeys?: string[]
   /**
    * The metadata of the keys in the body, in their order, as JSON text; in the body it is `{}`. A hundred keys may hold

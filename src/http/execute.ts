@@ -55,7 +55,7 @@ export async function execute(
     await takeOnStore(db, pipeline.instance.maxStoresPerUser, caller, change)
   }
   if (changed.length > 0) pipeline.onChange()
-  if (route.access !== 'unchanged') for (const id of changed) invalidate(pipeline.auth.caches, id)
+  if (route.access !== 'unchanged') for (const id of changed) invalidateChanged(pipeline.auth.caches, id)
   return wire
 }
 
@@ -117,6 +117,12 @@ async function turnOf(
   const { storeId } = incoming.params
   if (needsRights(route.needs) && storeId) return { holder: storeId, caller }
   return { holder: caller.id, ...(await route.storeTurn?.({ ...args, db })), caller }
+}
+
+/** A change of an account concerns no key: whoever makes many would cost everybody a look-up for each of theirs. */
+export function invalidateChanged(caches: AuthCaches, id: string | undefined): void {
+  if (id === undefined) caches.callers.invalidate()
+  else invalidate(caches, id)
 }
 
 /** Before a change is answered: evicts every caller, and the key of this id, or the keys of the store of this id, or all. */

@@ -8,7 +8,7 @@ import { issuedFor, type RateLimitState, rateLimitHeaders } from '../limits/toke
 import { identify } from './authenticate.ts'
 import { authorize, checkIds, countKeyUse } from './authorize.ts'
 import type { Call, Incoming, Outgoing, Pipeline } from './context.ts'
-import { execute, invalidate } from './execute.ts'
+import { execute, invalidateChanged } from './execute.ts'
 import { executeOnce } from './execute-once.ts'
 import { accountOfCaller, tenantOf } from './holders.ts'
 import { checkSignature, parseInput } from './input.ts'
@@ -75,7 +75,7 @@ async function tryToHandle(
   } catch (error) {
     if (error instanceof CallerChanged) {
       if (attempt === MAX_AUTH_TRIES) throw new Failure('unavailable', { retryAfterSeconds: 1 })
-      invalidate(pipeline.auth.caches, caller?.kind === 'key' ? caller.id : incoming.params.storeId)
+      invalidateChanged(pipeline.auth.caches, caller?.kind === 'key' ? caller.id : incoming.params.storeId)
       return tryToHandle(pipeline, route, incoming, { rateLimit: null, turn: settled.turn }, attempt + 1)
     }
     if (!(error instanceof Failure)) throw error

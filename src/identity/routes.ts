@@ -197,10 +197,15 @@ export const identityRoutes: Route[] = [
       effect: 'own',
       errors: ['recent_sign_in_required', 'last_owner'],
     },
-    async ({ db, instance, caller, query: { keys = 'keep', webhooks = 'keep' } }) => ({
-      body: await eraseMe(db, instance, caller, { keys, webhooks }),
-      headers: { 'set-cookie': sessionCookie(null) },
-    }),
+    async ({ db, instance, caller, query: { keys = 'keep', webhooks = 'keep' } }) => {
+      const body = await eraseMe(db, instance, caller, { keys, webhooks })
+      const stores = new Set(body.keys.map(({ storeId }) => storeId))
+      return {
+        body,
+        headers: { 'set-cookie': sessionCookie(null) },
+        ...(keys === 'revoke' && stores.size > 0 ? { changedKeys: [...stores] } : {}),
+      }
+    },
   ),
   route(
     {

@@ -134,6 +134,21 @@ test('a list shows the stores one has a part in, and no others', async () => {
 
 // ---- change ---------------------------------------------------------------------------------------------------------
 
+test('403: a key can shorten the grace of leaked keys, but not lengthen it', async () => {
+  const { api, owner, store, keys } = await shop()
+  const as = { as: owner.token }
+  const path = `/v1/user/store/${store.id}`
+  const clerk = { as: (await api.post(keys, { ...NEW_KEY, permissions: ['MANAGE_STORE'] }, as)).body.key }
+  await api.patch(path, { leakGraceSeconds: 3600 }, as)
+  for (const leakGraceSeconds of [3601, 604_800]) {
+    const { status, body } = await api.patch(path, { leakGraceSeconds, name: 'Renamed' }, clerk)
+    expect([status, body.code]).toEqual([403, 'cannot_grant'])
+  }
+  for (const leakGraceSeconds of [3600, 0])
+    expect((await api.patch(path, { leakGraceSeconds }, clerk)).status, String(leakGraceSeconds)).toBe(200)
+  expect((await api.get(path, as)).body).toMatchObject({ name: store.name, leakGraceSeconds: 0 })
+})
+
 test('200: a store is changed, and only what was sent', async () => {
   const { api, owner, store } = await shop()
   const path = `/v1/user/store/${store.id}`

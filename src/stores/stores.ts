@@ -114,6 +114,7 @@ export async function updateStore(
   const before = await lockStore(tx, storeId)
   checkIfMatch(ifMatch, before.revision)
   const { leakGraceSeconds = before.leak_grace_seconds, ...rest } = changes
+  if (caller.kind === 'key' && leakGraceSeconds > before.leak_grace_seconds) refuseLongerGrace()
   const after = { ...before, ...rest, leak_grace_seconds: leakGraceSeconds }
   const [from, to] = [settingsOf(before), settingsOf(after)]
   if (JSON.stringify(from) === JSON.stringify(to)) return { body: showStore(before), etag: etagOf(before.revision) }
@@ -126,6 +127,12 @@ export async function updateStore(
      where id = ${storeId}`)
   await writeEvents(tx, [newEvent(caller, storeId, 'store.updated', storeId, { from, to })])
   return { body: showStore(after), etag: etagOf(after.revision) }
+}
+
+/** Whoever has stolen a key would have the more of it when that is found out. */
+function refuseLongerGrace(): never {
+  const detail = 'A key can only shorten leakGraceSeconds: somebody who had stolen it could lengthen it. Use a session.'
+  fail('cannot_grant', { detail, members: { permissions: [] } })
 }
 
 /** The settings that managers can change. */

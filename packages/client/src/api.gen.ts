@@ -590,10 +590,11 @@ export interface Api {
      */
     read(storeId: string, options?: ReadOptions): Promise<Store>
     /**
-     * Change a store. Fields that are left out keep their value.
+     * Change a store. Fields that are left out keep their value. A key can shorten `leakGraceSeconds`, but not
+     * lengthen it.
      *
      * Requires the permission `MANAGE_STORE` in the store. Without `READ`, the response has only `id` and the
-     * fields you sent. Errors: `precondition_failed`.
+     * fields you sent. Errors: `precondition_failed`, `cannot_grant`.
      *
      * `PATCH /v1/user/store/:storeId`
      */

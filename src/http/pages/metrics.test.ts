@@ -61,6 +61,10 @@ test('metrics tell of retries, of the outbox, of the keys in memory and of the b
   for (let n = 0; n < 2; n++) await api.get(`/v1/user/store/${store.id}`, { as: key })
   expect(await cache()).toEqual([misses + 1, hits + 1])
   expect(await read('storekeeper_key_cache_keys')).toBeGreaterThan(0)
+  // A change of an account concerns no key.
+  expect((await api.patch('/v1/user', { name: 'Renamed' }, { as: owner.token })).status).toBe(200)
+  await api.get(`/v1/user/store/${store.id}`, { as: key })
+  expect(await cache()).toEqual([misses + 1, hits + 2])
 
   expect(await read('storekeeper_database_connections_open')).toBeGreaterThan(0)
   expect(await read('storekeeper_database_connections_max')).toBe(service.db.connections().max)
