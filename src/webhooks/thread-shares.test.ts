@@ -42,7 +42,6 @@ test('an account has a quarter of the time after a burst, a twentieth where its 
     const others = ['192.0.2.1', '192.0.2.2', '2001:db8:1:1::1'].map((address) => enter(address, COSTLY))
     const neighbour = await shares.enter('user_2', '192.0.2.1')
     neighbour(CHEAP, true)
-    expect(shares.restMs('user_2')).toBe(0)
     await vi.advanceTimersByTimeAsync(4_999)
     await Promise.all(others)
     expect(times).toEqual([0, 0, 1_200, 2_800, 4_400])
@@ -56,6 +55,42 @@ test('an account has a quarter of the time after a burst, a twentieth where its 
   } finally {
     vi.useRealTimers()
   }
+})
+
+test('all accounts together have half of the time, however many they are', async () => {
+  vi.useFakeTimers()
+  try {
+    const shares = newThreadShares(() => Date.now())
+    const worked: Record<string, number> = {}
+    const work = (account: string) => {
+      if (shares.restMs(account) > 0) return
+      shares.spend(account, 1)
+      worked[account] = (worked[account] ?? 0) + 1
+    }
+    const names = Array.from({ length: 10 }, (_, n) => `user_${n}`)
+    // What they may do at first is over by then.
+    for (let ms = 0; ms < 40_000; ms++) {
+      if (ms === 20_000) for (const name of names) worked[name] = 0
+      // Each in its turn, of a thread that has a millisecond for one of them.
+      work(names[ms % names.length] as string)
+      await vi.advanceTimersByTimeAsync(1)
+    }
+    const each = names.map((name) => (worked[name] as number) / 20_000)
+    expect(each.reduce((sum, share) => sum + share, 0)).toBeLessThan(0.55)
+    expect(Math.min(...each)).toBeGreaterThan(0.03)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('after twenty milliseconds, whoever it was for, the rest waits for the next turn of the event loop', async () => {
+  const shares = newThreadShares()
+  shares.spend('user_1', 10)
+  expect(shares.restMs('user_2')).toBe(0)
+  shares.spend('user_1', 10)
+  expect(shares.restMs('user_2')).toBe(1)
+  await new Promise(setImmediate)
+  expect(shares.restMs('user_2')).toBe(0)
 })
 
 test('a rest is shorter than a connection waits, whatever has taken long', () => {

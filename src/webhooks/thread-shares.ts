@@ -1,7 +1,8 @@
 // Before TLS knows whether it trusts a receiver it checks every signature of its certificates, on the thread that serves requests.
 // Those of an ordinary receiver take some milliseconds, and reading its response takes less. All that this does for an account
-// takes a quarter of the thread's time at most: once it has taken more, the account rests. Accounts do not wait for each other, also
-// where their receivers share an address: a receiver is one network's, for one account.
+// takes a quarter of the thread's time at most, and all that it does for all of them half: once it has taken more, an account rests.
+// Accounts do not wait for each other's handshakes, also where their receivers share an address: a receiver is one network's, for
+// one account.
 
 import { siteOf } from '../auth/ip.ts'
 
@@ -16,6 +17,14 @@ const CREDIT_MS = 2_000
  * account can do nothing.
  */
 const MAX_REST_MS = 4_000
+/** With more accounts than this that have something to make up for, each rests for longer. */
+const FULL_SHARES = 2
+/** When all of them have taken so long without a request in between, the rest waits until requests have had their turn. */
+const TURN_MS = 20
+const NEXT_TURN_MS = 1
+const COUNTED_EVERY_MS = 10
+/** A costly handshake is remembered for so long. */
+const COSTLY_FOR_MS = 600_000
 /** At once: with a receiver whose last handshake was cheap, with any other, and with all others of an account. */
 const AT_ONCE = { cheap: 4, other: 1, others: 4 }
 const PATIENCE_MS = 5_000
@@ -38,7 +47,7 @@ type Account = {
   receivers: Map<string, Receiver>
   others: number
   /** One of its handshakes was costly. */
-  isCostly: boolean
+  costlyUntil: number
   /** When all its rest is made up for. */
   restedAt: number
   waiting: Set<Waiting>
@@ -47,13 +56,18 @@ type Account = {
 
 export function newThreadShares(clock = () => performance.now()): ThreadShares {
   const accounts = new Map<string, Account>()
+  /** Those with something to make up for, and when those that have made up for it were last taken out. */
+  const resting = new Set<Account>()
+  let countedAt = 0
+  /** Of the turn of the event loop. */
+  let turnMs = 0
 
   function accountOf(name: string): Account {
     const known = accounts.get(name)
     if (known) return known
     if (accounts.size >= MAX_ACCOUNTS) forgetIdle()
     const [receivers, waiting] = [new Map<string, Receiver>(), new Set<Waiting>()]
-    const account = { receivers, others: 0, isCostly: false, restedAt: 0, waiting }
+    const account = { receivers, others: 0, costlyUntil: 0, restedAt: 0, waiting }
     accounts.set(name, account)
     return account
   }
@@ -78,8 +92,8 @@ export function newThreadShares(clock = () => performance.now()): ThreadShares {
   function mayBegin(account: Account, { isCheap, inside }: Receiver): boolean {
     if (restOf(account) > 0) return false
     if (isCheap) return inside < AT_ONCE.cheap
-    // Whoever had a costly one has no more of them at a time.
-    return inside < AT_ONCE.other && account.others < (account.isCostly ? 1 : AT_ONCE.others)
+    // Whoever had a costly one of late has no more of them at a time.
+    return inside < AT_ONCE.other && account.others < (account.costlyUntil > clock() ? 1 : AT_ONCE.others)
   }
 
   /** Returns the end of the handshake that begins. */
@@ -93,7 +107,7 @@ export function newThreadShares(clock = () => performance.now()): ThreadShares {
       isInside = false
       receiver.inside -= 1
       if (isOther) account.others -= 1
-      if (ms >= COSTLY_MS) account.isCostly = true
+      if (ms >= COSTLY_MS) account.costlyUntil = clock() + COSTLY_FOR_MS
       if (ms >= COSTLY_MS || isDone) receiver.isCheap = ms < COSTLY_MS
       beginNext(account)
     }
@@ -111,6 +125,18 @@ export function newThreadShares(clock = () => performance.now()): ThreadShares {
       delete account.timer
       beginNext(account)
     }, Math.ceil(restMs)).unref()
+  }
+
+  function countResting(): number {
+    if (clock() - countedAt >= COUNTED_EVERY_MS) {
+      countedAt = clock()
+      for (const account of resting) if (account.restedAt <= countedAt) resting.delete(account)
+    }
+    return resting.size
+  }
+
+  function beginTurn(): void {
+    turnMs = 0
   }
 
   return {
@@ -137,10 +163,13 @@ export function newThreadShares(clock = () => performance.now()): ThreadShares {
     },
     spend(name, ms) {
       const account = accountOf(name)
-      const rest = ms >= COSTLY_MS ? REST.costly : REST.ordinary
+      const rest = (ms >= COSTLY_MS ? REST.costly : REST.ordinary) * Math.max(1, countResting() / FULL_SHARES)
       const restedAt = Math.max(account.restedAt, clock()) + rest * ms
       account.restedAt = Math.min(restedAt, clock() + CREDIT_MS + MAX_REST_MS)
+      resting.add(account)
+      if (turnMs === 0) setImmediate(beginTurn).unref()
+      turnMs += ms
     },
-    restMs: (name) => restOf(accountOf(name)),
+    restMs: (name) => Math.max(restOf(accountOf(name)), turnMs < TURN_MS ? 0 : NEXT_TURN_MS),
   }
 }

@@ -39,11 +39,19 @@ async function costOfSearch(world: Shop, count: number): Promise<number> {
     return 1000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN)
   }
   await search.focus()
-  const before = await worked()
-  for (const [n, letter] of [...'warehouse 97'].entries()) {
-    await page.keyboard.press(letter === ' ' ? 'Space' : letter)
-    await expect.poll(() => page.evaluate('drawn')).toBe(n + 1)
+  const costs: number[] = []
+  // The least of three: beside others the same work takes up to twice the processor time.
+  for (let round = 0; round < 3; round++) {
+    await search.fill('')
+    await page.getByText(`Show 100 more of ${count}`).waitFor()
+    await page.evaluate('drawn = 0')
+    const before = await worked()
+    for (const [n, letter] of [...'warehouse 97'].entries()) {
+      await page.keyboard.press(letter === ' ' ? 'Space' : letter)
+      await expect.poll(() => page.evaluate('drawn')).toBe(n + 1)
+    }
+    await page.getByRole('link', { name: 'Warehouse 97', exact: true }).waitFor()
+    costs.push((await worked()) - before)
   }
-  await page.getByRole('link', { name: 'Warehouse 97', exact: true }).waitFor()
-  return (await worked()) - before
+  return Math.min(...costs)
 }
