@@ -337,16 +337,17 @@ test('the ring remembers a minute, or 18,000 changes at least, and says from whe
 })
 
 test('a stream that comes back costs no more for the changes of other stores, nor for very many of its own', () => {
-  const costOf = (storeOf: (n: number) => string, storeIds: string[] | null) => {
+  const costOf = (storeOf: (n: number) => string, storeIds: string[] | null, tries = 5) => {
     const { hub, request } = quietNode()
     for (let n = 0; n < 19_000; n++) hub.received(`key_${'0'.repeat(26)}${n}`, storeOf(n))
-    return leastCpuTime(5, () => {
+    return leastCpuTime(tries, () => {
       for (let n = 0; n < 3; n++) hub.leave(hub.join({ ...request(60_000), storeIds }, () => {}) as never)
     })
   }
   const everything = costOf((n) => `store_${n}`, null)
-  expect(costOf((n) => `store_${n}`, [STORE])).toBeLessThan(everything / 4)
-  expect(costOf(() => STORE, [STORE])).toBeLessThan(everything / 4)
+  // A thirtieth and a twentieth. They are short: work of other threads, such as collecting garbage, may last for several tries.
+  expect(costOf((n) => `store_${n}`, [STORE], 30)).toBeLessThan(everything / 4)
+  expect(costOf(() => STORE, [STORE], 30)).toBeLessThan(everything / 4)
 })
 
 test('a token that changed while its caller was cached opens no stream', () => {
