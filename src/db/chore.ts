@@ -71,26 +71,29 @@ function runBatch(db: Db, batch: ChoreBatch, size: number): Promise<BatchResult>
  * whole. A row that somebody has locked is left for the next time.
  */
 export function deleteInBatches(db: Db, table: string, rows: Sql): Promise<number> {
+  return runInBatches(db, (tx, size) => deleteBatch(tx, size, table, rows))
+}
+
+/** The same, of one batch of a chore that does more. */
+export function deleteBatch(tx: Db, size: number, table: string, rows: Sql): Promise<BatchResult> {
   const name = fragment(table)
-  return runInBatches(db, (tx, size) =>
-    countedBatch(
-      tx,
-      size,
-      sql`
-        with gone as (
-          delete from ${name}
-           where ctid = any(array(
-                   select ctid
-                     from ${name}
-                    where ${rows}
-                    limit ${size}
-                      for update skip locked
-                 ))
-       returning 1
-        )
-        select count(*)::int as count
-          from gone`,
-    ),
+  return countedBatch(
+    tx,
+    size,
+    sql`
+      with gone as (
+        delete from ${name}
+         where ctid = any(array(
+                 select ctid
+                   from ${name}
+                  where ${rows}
+                  limit ${size}
+                    for update skip locked
+               ))
+     returning 1
+      )
+      select count(*)::int as count
+        from gone`,
   )
 }
 

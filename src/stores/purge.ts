@@ -2,9 +2,9 @@
 // first, in batches, and its own row last. One cascading delete of a store with very many keys would never end in time.
 
 import { ago } from '../core/clock.ts'
-import { type BatchResult, countedBatch, runInBatches } from '../db/chore.ts'
+import { type BatchResult, countedBatch, deleteBatch, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
-import { fragment, type Sql, sql } from '../db/sql.ts'
+import { sql } from '../db/sql.ts'
 import { RETENTION_MS } from './stores.ts'
 
 const CONTENTS = [
@@ -55,7 +55,7 @@ async function purgeKeys(tx: Db, size: number, storeId: string): Promise<BatchRe
   if (ids.length === 0) return { rows: 0, hasMore: false }
   let rows = 0
   for (const table of OF_KEYS) {
-    const done = await deleteUpTo(tx, size, table, sql`key_id = any(${ids})`)
+    const done = await deleteBatch(tx, size, table, sql`key_id = any(${ids})`)
     rows += done.rows
     if (done.hasMore) return { rows, hasMore: true }
   }
@@ -90,26 +90,4 @@ function purgeCustomers(tx: Db, size: number, storeId: string): Promise<BatchRes
 }
 
 const purgeContents = (table: (typeof CONTENTS)[number]) => (tx: Db, size: number, storeId: string) =>
-  deleteUpTo(tx, size, table, sql`store_id = ${storeId}`)
-
-function deleteUpTo(tx: Db, size: number, table: string, rows: Sql): Promise<BatchResult> {
-  const name = fragment(table)
-  return countedBatch(
-    tx,
-    size,
-    sql`
-      with gone as (
-        delete from ${name}
-         where ctid = any(array(
-                 select ctid
-                   from ${name}
-                  where ${rows}
-                  limit ${size}
-                    for update skip locked
-               ))
-     returning 1
-      )
-      select count(*)::int as count
-        from gone`,
-  )
-}
+  deleteBatch(tx, size, table, sql`store_id = ${storeId}`)
